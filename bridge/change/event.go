@@ -1,0 +1,71 @@
+package change
+
+// Op is what happened to a row.
+type Op uint8
+
+// The operations. OpBefore is only seen inside a source: a before-image never leaves as an event of its own (I7).
+const (
+	OpInsert Op = iota + 1
+	OpUpdate
+	OpDelete
+	OpRefresh // a row read by a full load
+	OpTruncate
+	OpBefore
+)
+
+// String is the operation's name as messages and metrics spell it.
+func (o Op) String() string {
+	switch o {
+	case OpInsert:
+		return "INSERT"
+	case OpUpdate:
+		return "UPDATE"
+	case OpDelete:
+		return "DELETE"
+	case OpRefresh:
+		return "REFRESH"
+	case OpTruncate:
+		return "TRUNCATE"
+	case OpBefore:
+		return "BEFOREIMAGE"
+	}
+	return "UNKNOWN"
+}
+
+// Position orders the events of a task: byte order is event order. For the Qlik layout it is the 35-digit change sequence. The empty
+// position comes before every other.
+type Position string
+
+// Event is one change of one row: both images together (I7), with what the source knows of its transaction.
+type Event struct {
+	Table    *Table
+	Op       Op
+	Late     bool     // its position lies below one that was published before it
+	Position Position // full order key, I2
+
+	ChangeSequence []byte // 35 digits; empty for OpRefresh
+	StreamPosition []byte // nil where the change table has no such column
+	TransactionID  []byte // nil where the change table has no such column
+	Timestamp      Value  // KindInstant or KindNull; UTC time of the change in the source
+
+	// After is the new row (insert, update, refresh), Before the old one (update with a before-image, delete). A nil image
+	// does not exist. Values are in the order of Table.Columns; a column that was not captured is KindAbsent.
+	After  []Value
+	Before []Value
+
+	// Changed marks the columns the source reported as changed, over Table.Columns. HasChanged is false where the source does not say.
+	Changed    Mask
+	HasChanged bool
+
+	// The sequence stage fills these. Counter is 0 where there is no transaction id; it runs from 1 over published events.
+	Counter int64
+	Last    bool
+}
+
+// Row is the image that stands for the event: the new row, or the deleted one.
+func (e *Event) Row() []Value {
+	if e.After != nil {
+		return e.After
+	}
+	return e.Before
+}

@@ -1,0 +1,27 @@
+package envelope
+
+import "ctbridge/bridge/change"
+
+// Envelope declares the messages of one output format family (Qlik, Datastream, Debezium).
+type Envelope interface {
+	// Declare says what the messages of one table version look like. Errors name the table and the column (names that clash after
+	// adjustment, types that the envelope cannot carry).
+	Declare(t *change.Table) (*Declaration, error)
+	// Expand turns one event into the events that the envelope publishes for it, in order: usually itself; a key change may become
+	// two. It runs before the transaction counters are set. The result may reuse dst.
+	Expand(dst []*change.Event, ev *change.Event) []*change.Event
+}
+
+// Declaration is what an envelope says about one table version.
+type Declaration struct {
+	Value    *Node
+	Key      *Node    // record of the key columns for encoded keys; nil for a table without key
+	Metadata []Notice // published before the first record of this version (I9), in order
+	SchemaID string   // id of this version's schema as messages carry it; empty where the envelope has none
+}
+
+// Notice is a message about a table version rather than about a row.
+type Notice struct {
+	Key   []byte
+	Value *Node // every leaf is a constant
+}

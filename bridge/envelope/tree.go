@@ -1,0 +1,118 @@
+package envelope
+
+import "ctbridge/bridge/change"
+
+// Shape says what kind of node a Node is.
+type Shape uint8
+
+// The shapes.
+const (
+	Leaf     Shape = iota // one value
+	Record                // named fields in order
+	Embedded              // Avro: bytes that hold the Avro binary of Inner; JSON: Inner itself
+)
+
+// Node is one place in the tree. Nodes are built once per table version and never changed afterwards. The same *Node may stand in two
+// places (data and beforeData): its Avro definition is written at the first, its name at the others.
+type Node struct {
+	Shape    Shape
+	Nullable bool // Avro union ["null", T] with default null; JSON null. NULL and absent values are written as null.
+
+	// Record and named leaves (enum, fixed).
+	Name      string
+	Namespace string // empty = the enclosing one
+	Doc       string
+	Fields    []Field
+	// Image, on a Record, chooses the row image that the column leaves below it read. A nil image writes null, which needs Nullable.
+	Image func(*change.Event) []change.Value
+
+	// Leaf: a column of the image in force, or anything of the event, or a constant.
+	Column   int           // index into the image where Get and Constant are nil
+	Get      Getter        // value from the event
+	Constant *change.Value // same for every event of the table version
+	Avro     Form
+	JSON     Form
+
+	// Embedded.
+	Inner *Node
+}
+
+// Getter takes a value from an event. Bytes that must be computed go to the scratch buffer; the value is used before the next call.
+type Getter func(ev *change.Event, scratch *Scratch) change.Value
+
+// Scratch is a buffer that a Getter may overwrite: `*s = append((*s)[:0], …)`.
+type Scratch []byte
+
+// Field is one named member of a record.
+type Field struct {
+	Name     string // JSON member, as the source spells it
+	AvroName string // Avro field name where it must differ from Name; Name is then kept in the schema as doc
+	Doc      string
+	Props    []Prop // further members of the Avro field, in order
+	Node     *Node
+}
+
+// Prop is one extra member in an Avro schema; Value is JSON text.
+type Prop struct {
+	Name  string
+	Value string
+}
+
+// InAvro gives the field's name in Avro.
+func (f *Field) InAvro() string {
+	if f.AvroName != "" {
+		return f.AvroName
+	}
+	return f.Name
+}
+
+// FormKind says how a value is written.
+type FormKind uint8
+
+// The forms. Each encoder refuses, with an error, a value that its form cannot hold exactly (I6).
+const (
+	FormNone FormKind = iota // this format never writes the leaf; an encoder that meets it refuses to compile
+
+	FormBoolean
+	FormInt    // Avro int, range checked; JSON number
+	FormLong   // Avro long; JSON number. KindUint above int64 is an error
+	FormFloat  // Avro float; JSON number, shortest text of 32 bits. NaN and infinity: an error in JSON
+	FormDouble // Avro double; JSON number
+	FormNumber // JSON number with the decimal's own digits; not for Avro
+
+	// Text: an Avro string or a JSON string.
+	FormText         // any kind: text as it is, numbers in decimal, dates and times in the forms below with the type's own digits
+	FormHexUpper     // bytes as upper-case hex
+	FormHexLower     // bytes as lower-case hex
+	FormBase64       // bytes as standard base64 with padding
+	FormDecimalText  // exactly Scale digits after the point; more significant digits than Precision or Scale allow are an error
+	FormDateText     // 1993-11-25
+	FormTimeText     // 14:34:21.000000, Scale digits; negative durations with a minus sign
+	FormDateTimeText // 2023-03-21 14:34:21.000000, Scale digits
+	FormISOMillis    // 2023-09-11T03:23:25.000, UTC for instants, no zone letter; finer digits are cut (documented as milliseconds)
+	FormInstantText  // 2031-05-10 16:00:01.6048050 +03:00, Scale digits, wall clock at the stored offset
+	FormMaskHex      // a change.Mask as upper-case hex of a most-significant-first number of Scale bytes
+
+	// Avro binary forms.
+	FormBytes
+	FormMaskBytes       // a change.Mask as Scale bytes, most significant first
+	FormDecimalBytes    // logical type decimal(Precision, Scale), minimal two's complement
+	FormDate            // int, logical type date
+	FormTimeMillis      // int, logical type time-millis; a value outside the day or with finer digits is an error
+	FormTimeMicros      // long, logical type time-micros
+	FormTimestampMillis // long, logical type timestamp-millis; finer digits are an error
+	FormTimestampMicros // long, logical type timestamp-micros; wall clocks as if UTC; finer digits are an error
+	FormTimestampNanos  // long, logical type timestamp-nanos; years outside 1677..2262 are an error
+	FormEnum            // text value, one of Symbols; JSON string
+	FormFixed           // Scale raw bytes, named; JSON string
+	FormMap             // map of strings; only ever null here
+	FormVerbatim        // JSON only: the text is JSON already
+)
+
+// Form is a FormKind with its limits.
+type Form struct {
+	Kind      FormKind
+	Precision int
+	Scale     int
+	Symbols   []string
+}

@@ -1,0 +1,41 @@
+// Package bridge is the runner: one cycle reads changes, puts them in order, renders and publishes them, and remembers how far it came.
+// DESIGN.md beside this file numbers the invariants.
+package bridge
+
+import (
+	"context"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/envelope"
+)
+
+// Sink makes records and the checkpoint that covers them durable in one step (I1, I5).
+//
+// The order of calls is Open, then any number of rounds of Publish … Commit. After any error the caller calls Abort, then Open again: it
+// trusts only what Open returns (I11). One goroutine calls all methods.
+type Sink interface {
+	// Open connects, fences any other instance of the same task and returns the checkpoint entries as of then.
+	Open(ctx context.Context) (map[string][]byte, error)
+	// EnsureTopic creates a missing topic. Its errors have class Table where only that topic is concerned.
+	EnsureTopic(ctx context.Context, name string, role change.TopicRole) error
+	// Publish hands over one record. The bytes it points to stay untouched until Commit or Abort returns.
+	Publish(ctx context.Context, r *change.Record) error
+	// Commit returns when all records since the last Commit and the entries are acknowledged by all in-sync replicas. An error that the
+	// records of one table caused (too large, topic denied) is a *change.TableError.
+	Commit(ctx context.Context, entries []checkpoint.Entry) error
+	// Abort gives up everything since the last Commit.
+	Abort(ctx context.Context) error
+	Close() error
+}
+
+// Encoder appends one event, encoded, to dst. It allocates nothing per value; it is not safe for concurrent use.
+type Encoder interface {
+	Append(dst []byte, ev *change.Event) ([]byte, error)
+}
+
+// Format compiles trees into encoders for one topic. With a schema registry it registers the schema before it returns (I9).
+type Format interface {
+	Value(ctx context.Context, topic string, n *envelope.Node) (Encoder, error)
+	Key(ctx context.Context, topic string, n *envelope.Node) (Encoder, error)
+}
