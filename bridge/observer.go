@@ -1,0 +1,75 @@
+package bridge
+
+import (
+	"time"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+)
+
+// TableState is what a table is doing.
+type TableState string
+
+// The states of a table.
+const (
+	TableStreaming TableState = "streaming" // read and published, or idle
+	TableFailed    TableState = "failed"    // stopped by an error; tried again with a growing pause
+	TableMissing   TableState = "missing"   // its change table is not there
+)
+
+// TableStates lists every state, for metrics that show one series per state.
+var TableStates = []TableState{TableStreaming, TableFailed, TableMissing}
+
+// Stage is a part of the line, as errors are counted by.
+type Stage string
+
+// The stages.
+const (
+	StageDiscover   Stage = "discover"
+	StagePoll       Stage = "poll"
+	StageRender     Stage = "render"
+	StagePublish    Stage = "publish"
+	StageCheckpoint Stage = "checkpoint"
+)
+
+// Observer hears the facts of the runner; metrics and health are built on it. Methods return at once, are called from the runner's
+// goroutine, and must not keep their arguments' memory beyond TableIDs and errors.
+type Observer interface {
+	// Polled: one detection query ended.
+	Polled(took time.Duration)
+	// RowsRead: n events of a table left the merge stage.
+	RowsRead(table change.TableID, n int)
+	// Committed: one commit made n events durable, by table and operation; took is the time from the first record to the acknowledgement.
+	Committed(c Commit)
+	// Late: n events came below a position that was already published.
+	Late(table change.TableID, n int)
+	// Dropped: n rows were left out by a policy the user chose (I3); reason is the policy's name.
+	Dropped(table change.TableID, reason string, n int)
+	// TableChanged: a table's state, version or error changed. err is nil where there is none.
+	TableChanged(table change.TableID, state TableState, version int, err error)
+	// Lag: now minus the commit time of the oldest unpublished row, 0 when caught up.
+	Lag(table change.TableID, lag time.Duration)
+	// Failed: the stage met an error of that class.
+	Failed(stage Stage, class fault.Class, err error)
+	// SourceReachable and SinkReachable: an essential neighbour answered (nil) or did not.
+	SourceReachable(err error)
+	SinkReachable(err error)
+	// Pending: whether changes are known that are not published yet. Health is red when this stays true and nothing is committed.
+	Pending(pending bool)
+}
+
+// Commit is what one commit made durable.
+type Commit struct {
+	Counts  map[CommitKey]int
+	Records int
+	Bytes   int
+	Took    time.Duration
+	// Oldest is the source time of the oldest event in the commit, zero where unknown.
+	Oldest time.Time
+}
+
+// CommitKey counts by table and operation.
+type CommitKey struct {
+	Table change.TableID
+	Op    change.Op
+}
