@@ -1,0 +1,83 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+)
+
+// rows reads one result. Its cells are the scan destinations of database/sql: each decodes its value inside sql.Rows.Scan, where the
+// driver's bytes are protected from a cancellation that closes the result at the same time.
+type rows struct {
+	ctx    context.Context
+	st     *statement
+	result *sql.Rows
+	cells  []cell
+	dests  []any
+
+	// The row being scanned.
+	dst    []change.Value
+	arena  *change.Arena
+	poison error
+}
+
+// cell decodes one column.
+type cell struct {
+	rows   *rows
+	decode Decode
+	i      int
+}
+
+func newRows(ctx context.Context, s *statement, result *sql.Rows) *rows {
+	n := len(s.columns)
+	r := &rows{ctx: ctx, st: s, result: result, cells: make([]cell, n), dests: make([]any, n)}
+	for i := range r.cells {
+		r.cells[i] = cell{rows: r, decode: s.decoders[i], i: i}
+		r.dests[i] = &r.cells[i]
+	}
+	return r
+}
+
+// Next moves to the next row.
+func (r *rows) Next() bool { return r.result.Next() }
+
+// errPoisoned stops sql.Rows.Scan; the reason is in rows.poison.
+var errPoisoned = errors.New("value does not fit")
+
+// Scan decodes the row into dst, left to right.
+func (r *rows) Scan(dst []change.Value, arena *change.Arena) error {
+	if len(dst) != len(r.cells) {
+		return r.st.db.Fail(r.ctx, "scan", fmt.Errorf("%d destinations for %d columns", len(dst), len(r.cells)))
+	}
+	r.dst, r.arena, r.poison = dst, arena, nil
+	err := r.result.Scan(r.dests...)
+	if r.poison != nil {
+		return r.poison
+	}
+	return r.st.db.Fail(r.ctx, "scan", err)
+}
+
+// Scan implements sql.Scanner.
+func (c *cell) Scan(src any) error {
+	r := c.rows
+	if src == nil {
+		r.dst[c.i] = change.Null
+		return nil
+	}
+	v, err := c.decode(src, r.arena)
+	if err != nil {
+		r.poison = Poison(r.st.columns[c.i], src, err)
+		return errPoisoned
+	}
+	r.dst[c.i] = v
+	return nil
+}
+
+// Err tells the end of the result (nil) from a failure.
+func (r *rows) Err() error { return r.st.db.Fail(r.ctx, "read rows", r.result.Err()) }
+
+// Close gives the connection back.
+func (r *rows) Close() error { return r.st.db.Fail(r.ctx, "close rows", r.result.Close()) }

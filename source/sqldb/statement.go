@@ -1,0 +1,78 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// statement is a query with a fixed text and one decoder per column.
+type statement struct {
+	db       *DB
+	text     string
+	columns  []change.Column
+	decoders []Decode
+
+	mu   sync.Mutex
+	held *sql.Stmt
+}
+
+// Query runs the statement.
+func (s *statement) Query(ctx context.Context, args ...any) (source.Rows, error) {
+	if err := s.decodable(); err != nil {
+		return nil, err
+	}
+	if bind := s.db.product.Bind; bind != nil {
+		bound := make([]any, len(args))
+		for i, a := range args {
+			bound[i] = bind(a)
+		}
+		args = bound
+	}
+	result, err := s.run(ctx, args)
+	if err != nil {
+		return nil, s.db.Fail(ctx, "query", err)
+	}
+	return newRows(ctx, s, result), nil
+}
+
+// decodable refuses a column without decoder before the server is asked.
+func (s *statement) decodable() error {
+	for i, c := range s.columns {
+		if s.decoders[i] == nil {
+			err := errors.New("no decoder for type " + c.Native + " of column " + c.Name)
+			return fault.New(fault.Table, "query", err, "leave the column out")
+		}
+	}
+	return nil
+}
+
+func (s *statement) run(ctx context.Context, args []any) (*sql.Rows, error) {
+	if !s.db.product.Hold {
+		return s.db.pool.QueryContext(ctx, s.text, args...)
+	}
+	held, err := s.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return held.QueryContext(ctx, args...)
+}
+
+// hold prepares on first use. database/sql prepares again on each further connection by itself.
+func (s *statement) hold(ctx context.Context) (*sql.Stmt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil {
+		return s.held, nil
+	}
+	held, err := s.db.pool.PrepareContext(ctx, s.text)
+	if err == nil {
+		s.held = held
+	}
+	return held, err
+}
