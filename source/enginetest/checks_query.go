@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +22,15 @@ func (f *fixture) sequences(name string, n int) (change.TableID, []change.Column
 	f.Helper()
 	id := f.create(name, [][2]string{{"seq", "varchar(35) NOT NULL"}, {"oper", "varchar(1)"}, {"note", "varchar(200)"}})
 	f.exec("CREATE INDEX %s ON %s (seq)", "i_"+name, f.engine.Table(id))
-	for i := 1; i <= n; i++ {
-		f.exec("INSERT INTO %s VALUES ('%s', 'I', '%0200d')", f.engine.Table(id), sequence(i), i)
+	tx := f.begin()
+	for i := 1; i <= n; i += 50 {
+		var rows []string
+		for k := i; k < min(i+50, n+1); k++ {
+			rows = append(rows, fmt.Sprintf("('%s', 'I', '%0200d')", sequence(k), k))
+		}
+		f.execTx(tx, "INSERT INTO %s VALUES %s", f.engine.Table(id), strings.Join(rows, ", "))
 	}
+	f.commit(tx)
 	return id, f.describe(id).Columns
 }
 
@@ -147,9 +154,7 @@ func checkFreshSnapshot(t *testing.T, h Harness) {
 		tx := f.begin()
 		f.execTx(tx, "INSERT INTO %s VALUES ('%s', 'I', NULL)", f.engine.Table(id), sequence(n+1))
 		f.neverSees(statement, n)
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		f.commit(tx)
 	}
 	tx := f.begin()
 	f.execTx(tx, "INSERT INTO %s VALUES ('%s', 'I', NULL)", f.engine.Table(id), sequence(9))
@@ -169,6 +174,13 @@ func (f *fixture) begin() *sql.Tx {
 		f.Fatal(err)
 	}
 	return tx
+}
+
+func (f *fixture) commit(tx *sql.Tx) {
+	f.Helper()
+	if err := tx.Commit(); err != nil {
+		f.Fatal(err)
+	}
 }
 
 func (f *fixture) execTx(tx *sql.Tx, format string, args ...any) {
@@ -217,6 +229,16 @@ func (f *fixture) droppedUnderStatement() {
 	wantClass(f.T, err, fault.Table)
 }
 
+// prompt is how long a call may take to notice that its context or its patience has ended.
+const prompt = 3 * time.Second
+
+func wantPrompt(t *testing.T, start time.Time) {
+	t.Helper()
+	if took := time.Since(start); took > prompt {
+		t.Errorf("took %v", took)
+	}
+}
+
 func checkCancel(t *testing.T, h Harness) {
 	f := newFixture(t, h)
 	column := change.Column{Name: "x", Type: change.Type{Kind: change.Int8}, Native: "int"}
@@ -229,9 +251,7 @@ func checkCancel(t *testing.T, h Harness) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error does not tell the deadline: %v", err)
 	}
-	if took := time.Since(start); took > 3*time.Second {
-		t.Errorf("returned %v after a deadline of 300ms", took)
-	}
+	wantPrompt(t, start)
 	ended, cancel := context.WithCancel(f.ctx)
 	cancel()
 	if err := f.engine.Ping(ended); !errors.Is(err, context.Canceled) {
