@@ -10,9 +10,9 @@ import (
 type Layout interface {
 	// Discover finds the captured tables. A table that cannot be read is a problem of its own and does not hide the others.
 	Discover(ctx context.Context) (Discovery, error)
-	// Detect gives the newest position of every table with one query of stable text; the result is parallel to tables. A table that
-	// cannot be read is a *change.TableError.
-	Detect(ctx context.Context, tables []*Captured) ([]change.Position, error)
+	// Detect gives the newest position of every table with one query of stable text; the result is parallel to tables. Only when that
+	// query fails on a table are the tables asked one by one.
+	Detect(ctx context.Context, tables []*Captured) ([]Newest, error)
 	// Page reads the events of one table with after < position <= upto, in order, before-images paired (I7). It holds about limit events
 	// and never splits rows of equal position.
 	Page(ctx context.Context, t *Captured, after, upto change.Position, limit int) (*Page, error)
@@ -24,13 +24,20 @@ type Layout interface {
 	Peek(ctx context.Context, tables []*Captured, after change.Position) (change.Position, []byte, error)
 }
 
+// Newest is what detection says of one table.
+type Newest struct {
+	Position change.Position // empty for an empty change table
+	Problem  error           // why the table cannot be read, nil if it can
+}
+
 // Captured is one table with its change table.
 type Captured struct {
-	Table    *change.Table
-	Changes  change.TableID // the change table
-	Identity string         // the change table's catalog identity
-	HasTx    bool           // rows carry a transaction id
-	Reader   any            // the layout's own compiled statements
+	Table     *change.Table
+	Changes   change.TableID // the change table
+	Identity  string         // the change table's catalog identity
+	HasTx     bool           // rows carry a transaction id
+	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
+	Reader    any            // the layout's own compiled statements
 }
 
 // Discovery is what a layout found.
@@ -44,7 +51,34 @@ type Page struct {
 	Events []change.Event
 	More   bool // rows may remain up to the asked position
 	Arena  change.Arena
+	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
+	Skipped map[string]int
 	// Failed is the error that ended the page early: the event after the last one cannot be read (fault.Poison). The events before it
 	// are good.
 	Failed error
+}
+
+// DefaultPageBytes bounds the memory of one page (I10).
+const DefaultPageBytes = 4 << 20
+
+// Rememberer is a layout that learns something of its data which must outlive a restart.
+type Rememberer interface {
+	Memory() []byte // nil when nothing is known yet
+	Recall(memory []byte) error
+}
+
+// Clocked is a layout whose control tables tell how far the writer of the change tables has come.
+type Clocked interface {
+	// Applied gives the position up to which the writer has applied everything; ok is false where no control table tells.
+	Applied(ctx context.Context) (upto change.Position, ok bool, err error)
+	// Closed gives the end of the newest closed change-data partition as a position.
+	Closed(ctx context.Context) (upto change.Position, ok bool, err error)
+}
+
+// Skip counts rows that a policy left out of the page.
+func (p *Page) Skip(policy string, n int) {
+	if p.Skipped == nil {
+		p.Skipped = make(map[string]int)
+	}
+	p.Skipped[policy] += n
 }

@@ -1,0 +1,198 @@
+package checkpoint
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"ctbridge/bridge/change"
+)
+
+// Window remembers the positions of a table that were published not long ago. A row that becomes visible below the table's position is
+// found by comparing the change table with it. It is kept in segments: a full segment is written once and deleted when it has
+// expired, so that a commit writes only the open one.
+type Window struct {
+	floor    change.Position // what lies at or below is final
+	segments []*segment      // oldest first; the last one is open
+	next     int             // id of the next segment
+	gone     []int           // segments to delete from the store
+}
+
+type segment struct {
+	id        int
+	positions []change.Position // as published, duplicates included
+	newest    time.Time         // when the last one was added
+	dirty     bool
+}
+
+// segmentSize bounds what one commit rewrites: about 8 KiB.
+const segmentSize = 2000
+
+// Floor is the position at or below which the window knows nothing.
+func (w *Window) Floor() change.Position { return w.floor }
+
+// Rows is how many published events lie above the floor.
+func (w *Window) Rows() int {
+	n := 0
+	for _, s := range w.segments {
+		for _, p := range s.positions {
+			if p > w.floor {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Size is how many positions are held in memory.
+func (w *Window) Size() int {
+	n := 0
+	for _, s := range w.segments {
+		n += len(s.positions)
+	}
+	return n
+}
+
+// Counts gives how often each position above the floor was published.
+func (w *Window) Counts() map[change.Position]int {
+	out := make(map[change.Position]int)
+	for _, s := range w.segments {
+		for _, p := range s.positions {
+			if p > w.floor {
+				out[p]++
+			}
+		}
+	}
+	return out
+}
+
+// Add notes a published event.
+func (w *Window) Add(p change.Position, now time.Time) {
+	s := w.open()
+	s.positions = append(s.positions, p)
+	s.newest, s.dirty = now, true
+}
+
+func (w *Window) open() *segment {
+	if n := len(w.segments); n > 0 && len(w.segments[n-1].positions) < segmentSize {
+		return w.segments[n-1]
+	}
+	w.segments = append(w.segments, &segment{id: w.next})
+	w.next++
+	return w.segments[len(w.segments)-1]
+}
+
+// Expire gives up segments that were filled before a moment, and the oldest ones while more than most positions are held.
+func (w *Window) Expire(before time.Time, most int) {
+	size := w.Size()
+	for len(w.segments) > 0 {
+		s := w.segments[0]
+		if !s.newest.Before(before) && size <= most {
+			return
+		}
+		for _, p := range s.positions {
+			w.floor = max(w.floor, p)
+		}
+		size -= len(s.positions)
+		w.gone = append(w.gone, s.id)
+		w.segments = w.segments[1:]
+	}
+}
+
+// Forget replaces what is known above the floor by what the change table holds now, after rows were purged from it.
+func (w *Window) Forget(floor change.Position) {
+	w.floor = max(w.floor, floor)
+	w.Expire(time.Time{}, 0)
+}
+
+// entries appends the store entries of what changed since the last call.
+func (w *Window) entries(dst []Entry, prefix string) []Entry {
+	for _, id := range w.gone {
+		dst = append(dst, Entry{Key: fmt.Sprintf("%s%d", prefix, id)})
+	}
+	w.gone = nil
+	for _, s := range w.segments {
+		if s.dirty {
+			dst = append(dst, Entry{Key: fmt.Sprintf("%s%d", prefix, s.id), Value: s.encode()})
+			s.dirty = false
+		}
+	}
+	return dst
+}
+
+// segmentRecord is a stored segment: positions sorted and front-coded (shared prefix length, rest length, rest).
+type segmentRecord struct {
+	V         int    `json:"v"`
+	Positions string `json:"positions"`
+}
+
+func (s *segment) encode() []byte {
+	sorted := append([]change.Position(nil), s.positions...)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })
+	var b []byte
+	last := ""
+	for _, p := range sorted {
+		shared := sharedPrefix(last, string(p))
+		b = binary.AppendUvarint(b, uint64(shared))
+		b = binary.AppendUvarint(b, uint64(len(p)-shared))
+		b = append(b, p[shared:]...)
+		last = string(p)
+	}
+	out, _ := json.Marshal(segmentRecord{V: stateVersion, Positions: base64.StdEncoding.EncodeToString(b)})
+	return out
+}
+
+func sharedPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// load adds a stored segment. Its rows count as just seen: a restart must not shorten the look-back.
+func (w *Window) load(id int, value []byte, now time.Time) error {
+	var r segmentRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	b, err := base64.StdEncoding.DecodeString(r.Positions)
+	if err != nil {
+		return err
+	}
+	positions, err := decodePositions(b)
+	if err != nil {
+		return err
+	}
+	w.segments = append(w.segments, &segment{id: id, positions: positions, newest: now})
+	sort.Slice(w.segments, func(i, j int) bool { return w.segments[i].id < w.segments[j].id })
+	w.next = max(w.next, id+1)
+	return nil
+}
+
+var errSegment = errors.New("look-back segment is damaged")
+
+func decodePositions(b []byte) ([]change.Position, error) {
+	var out []change.Position
+	last := ""
+	for len(b) > 0 {
+		shared, n := binary.Uvarint(b)
+		if n <= 0 || shared > uint64(len(last)) {
+			return nil, errSegment
+		}
+		b = b[n:]
+		rest, n := binary.Uvarint(b)
+		if n <= 0 || rest > uint64(len(b)-n) {
+			return nil, errSegment
+		}
+		last = last[:shared] + string(b[n:n+int(rest)])
+		out, b = append(out, change.Position(last)), b[n+int(rest):]
+	}
+	return out, nil
+}

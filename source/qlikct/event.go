@@ -1,0 +1,252 @@
+package qlikct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// addEvent appends the event of one row. header holds the header columns, data the row image, before the before-image or nil.
+func (r *reader) addEvent(page *source.Page, header, data, before []change.Value) error {
+	op, err := r.operation(header)
+	if err != nil {
+		return r.bad(header, err)
+	}
+	ev := change.Event{Table: r.table, Op: op, Position: change.Position(r.sequenceOf(header)), ChangeSequence: header[r.slots.sequence].Raw}
+	if err := checkSequence(string(ev.Position)); err != nil {
+		return r.bad(header, err)
+	}
+	if ev.Timestamp, err = r.timestamp(header); err != nil {
+		return r.bad(header, err)
+	}
+	ev.StreamPosition = r.optional(header, r.slots.streamPosition)
+	ev.TransactionID = r.optional(header, r.slots.transactionID)
+	switch op {
+	case change.OpDelete:
+		ev.Before = data
+	case change.OpTruncate:
+	default:
+		ev.After, ev.Before = data, before
+	}
+	if err := r.setMask(page, header, &ev); err != nil {
+		return r.bad(header, err)
+	}
+	r.markAbsent(&ev)
+	page.Events = append(page.Events, ev)
+	return nil
+}
+
+func (r *reader) bad(header []change.Value, err error) error {
+	return fault.New(fault.Poison, fmt.Sprintf("%s, change sequence %s", r.where(), clip(r.sequenceOf(header))), err, "")
+}
+
+func (r *reader) optional(header []change.Value, slot int) []byte {
+	if slot < 0 || !header[slot].HasContent() {
+		return nil
+	}
+	return header[slot].Raw
+}
+
+// operation reads the two operation columns, either of which may be missing. A TRUNCATE shows only in the long one.
+func (r *reader) operation(header []change.Value) (change.Op, error) {
+	long := string(r.optional(header, r.slots.operation))
+	if long == "TRUNCATE" {
+		return change.OpTruncate, nil
+	}
+	if r.slots.oper < 0 {
+		return longOperation(long)
+	}
+	switch short := string(r.optional(header, r.slots.oper)); short {
+	case "I":
+		return change.OpInsert, nil
+	case "U":
+		return change.OpUpdate, nil
+	case "D":
+		return change.OpDelete, nil
+	case "B":
+		return change.OpBefore, nil
+	default:
+		return 0, fmt.Errorf("change_oper is %q, not I, U, D or B", clip(short))
+	}
+}
+
+func longOperation(name string) (change.Op, error) {
+	switch name {
+	case "INSERT":
+		return change.OpInsert, nil
+	case "UPDATE":
+		return change.OpUpdate, nil
+	case "DELETE":
+		return change.OpDelete, nil
+	case "BEFOREIMAGE":
+		return change.OpBefore, nil
+	}
+	return 0, fmt.Errorf("operation is %q, not INSERT, UPDATE, DELETE, BEFOREIMAGE or TRUNCATE", clip(name))
+}
+
+// timestamp reads the UTC time of the change, whatever type the header column has.
+func (r *reader) timestamp(header []change.Value) (change.Value, error) {
+	if r.slots.timestamp < 0 {
+		return change.Null, nil
+	}
+	v := header[r.slots.timestamp]
+	if v.Kind == change.KindText {
+		parsed, err := change.ParseDateTime(v.Raw)
+		if err != nil {
+			return change.Null, fmt.Errorf("header timestamp: %w", err)
+		}
+		v = parsed
+	}
+	switch v.Kind {
+	case change.KindNull, change.KindInstant:
+		return v, nil
+	case change.KindDateTime:
+		return change.InstantValue(v.Num, v.Nanos, 0), nil
+	}
+	return change.Null, errors.New("header timestamp is neither a time nor text")
+}
+
+// setMask decodes the change mask over the data columns.
+func (r *reader) setMask(page *source.Page, header []change.Value, ev *change.Event) error {
+	if r.slots.mask < 0 || !header[r.slots.mask].HasContent() {
+		return nil
+	}
+	mask := header[r.slots.mask].Raw
+	order := r.layout.MaskOrder()
+	if order == "" {
+		order = OrderLSB
+	}
+	if err := maskProblem(mask, r.h.isHeader, order); err != nil {
+		return fmt.Errorf("%w (byte order %s: see source.qlik.mask_byte_order)", err, order)
+	}
+	out := change.Mask(page.Arena.Make(change.MaskBytes(len(r.maskBits))))
+	clear(out)
+	fillMask(out, mask, r.maskBits, order)
+	ev.Changed, ev.HasChanged = out, true
+	return nil
+}
+
+// markAbsent turns NULLs that stand for "not captured" into absent values: NULL in a column that the base table declares NOT NULL; an
+// unchanged large object of an update; a column outside the mask of an insert; a NULL of an update whose before-image has a
+// value and whose mask bit is clear.
+func (r *reader) markAbsent(ev *change.Event) {
+	for i := range ev.After {
+		if ev.After[i].Kind == change.KindNull && r.absentAfter(ev, i) {
+			ev.After[i] = change.Absent
+		}
+	}
+	for i := range ev.Before {
+		if ev.Before[i].Kind == change.KindNull && r.notNull[i] {
+			ev.Before[i] = change.Absent
+		}
+	}
+}
+
+func (r *reader) absentAfter(ev *change.Event, i int) bool {
+	switch {
+	case r.notNull[i]:
+		return true
+	case !ev.HasChanged || ev.Changed.Has(i) || ev.Changed.Empty():
+		return false
+	case ev.Op == change.OpInsert:
+		return !r.lob[i]
+	case ev.Op == change.OpUpdate:
+		return r.lob[i] || (ev.Before != nil && ev.Before[i].HasContent())
+	}
+	return false
+}
+
+// learn looks for evidence of the byte order of change masks until it is decided.
+func (r *reader) learn(rows [][]change.Value) {
+	if r.slots.mask < 0 || r.layout.MaskOrder() != "" {
+		return
+	}
+	for _, row := range rows {
+		mask := row[r.slots.mask].Raw
+		order := orderEvidence(mask, r.h.isHeader)
+		if op, err := r.operation(row); order == "" && err == nil && op == change.OpUpdate && row[r.slots.marker].HasContent() && len(mask) > 1 {
+			order = pairEvidence(mask, r.maskBits, r.lob, row[r.slots.before:], row[r.slots.data:r.slots.marker])
+		}
+		if order != "" {
+			r.layout.decide(order, r.table.ID.String())
+			return
+		}
+	}
+}
+
+// addGroup reads all rows of one sequence and pairs them: a before-image belongs to the update whose key columns it shares, else to the
+// next update without one (its key changed). Rows that hand-replayed changes have doubled stay as many as they are.
+func (r *reader) addGroup(ctx context.Context, page *source.Page, sequence string) error {
+	events, befores, err := r.readGroup(ctx, page, sequence)
+	if err != nil {
+		return err
+	}
+	pairs := r.pair(events, befores)
+	for i, row := range events {
+		if err := r.addEvent(page, row[:r.slots.data], row[r.slots.data:], pairs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) readGroup(ctx context.Context, page *source.Page, sequence string) (events, befores [][]change.Value, err error) {
+	rows, err := r.q.group.Query(ctx, sequence)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		row := page.Arena.Values(r.groupWidth())
+		if err := rows.Scan(row, &page.Arena); err != nil {
+			return nil, nil, r.poison(row, err)
+		}
+		if op, err := r.operation(row[:r.slots.data]); err == nil && op == change.OpBefore {
+			befores = append(befores, row)
+		} else {
+			events = append(events, row)
+		}
+	}
+	return events, befores, rows.Err()
+}
+
+// pair gives every update its before-image, or nil; result parallel to events.
+func (r *reader) pair(events, befores [][]change.Value) [][]change.Value {
+	out, used := make([][]change.Value, len(events)), make([]bool, len(befores))
+	take := func(i int, fits func(before []change.Value) bool) {
+		for j, b := range befores {
+			if out[i] == nil && !used[j] && fits(b[r.slots.data:]) {
+				out[i], used[j] = b[r.slots.data:], true
+			}
+		}
+	}
+	for i, row := range events {
+		if r.isUpdate(row) {
+			take(i, func(before []change.Value) bool { return r.sameKey(before, row[r.slots.data:]) })
+		}
+	}
+	for i, row := range events {
+		if r.isUpdate(row) {
+			take(i, func([]change.Value) bool { return true })
+		}
+	}
+	return out
+}
+
+func (r *reader) isUpdate(row []change.Value) bool {
+	op, err := r.operation(row[:r.slots.data])
+	return err == nil && op == change.OpUpdate
+}
+
+func (r *reader) sameKey(a, b []change.Value) bool {
+	for i, in := range r.inKey {
+		if in && !a[i].Equal(b[i]) {
+			return false
+		}
+	}
+	return true
+}

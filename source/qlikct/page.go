@@ -1,0 +1,168 @@
+package qlikct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// Page reads one page: the joined rows of (after, upto], cut at the last sequence when more may follow, so that neither rows of equal
+// sequence nor a before/update pair are ever split (I7).
+func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
+	r := readerOf(t)
+	page := &source.Page{}
+	rows, err := r.readRows(ctx, page, after, upto, limit)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.build(ctx, page, rows); err != nil {
+		return nil, err
+	}
+	return page, r.checkOrphans(ctx, page, after, upto)
+}
+
+// readRows scans joined rows until the result, the row limit or the byte limit ends. It drops the last, perhaps unfinished, group.
+func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto change.Position, limit int) (batch [][]change.Value, err error) {
+	rows, err := r.q.page.Query(ctx, string(after), string(upto), string(after), string(upto), int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	most := r.captured.PageBytes
+	if most <= 0 {
+		most = source.DefaultPageBytes
+	}
+	for rows.Next() {
+		row := page.Arena.Values(r.pageWidth())
+		if err := rows.Scan(row, &page.Arena); err != nil {
+			page.Failed = r.poison(row, err)
+			return r.dropGroup(batch, row), nil
+		}
+		batch = append(batch, row)
+		if page.Arena.Size() > most {
+			page.More = true
+			break
+		}
+	}
+	page.More = page.More || len(batch) >= limit
+	if page.More {
+		batch = r.dropLastGroup(batch)
+	}
+	return batch, rows.Err()
+}
+
+func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slots.sequence].Raw) }
+
+// poison names the row that could not be decoded, where its sequence was.
+func (r *reader) poison(row []change.Value, err error) error {
+	if fault.ClassOf(err) != fault.Poison {
+		return err
+	}
+	return fault.New(fault.Poison, fmt.Sprintf("%s, change sequence %s", r.where(), r.sequenceOf(row)), err, "")
+}
+
+// dropGroup removes the rows at the end that share the sequence of a failed row.
+func (r *reader) dropGroup(batch [][]change.Value, failed []change.Value) [][]change.Value {
+	for len(batch) > 0 && r.sequenceOf(batch[len(batch)-1]) == r.sequenceOf(failed) {
+		batch = batch[:len(batch)-1]
+	}
+	return batch
+}
+
+// dropLastGroup leaves out the last sequence unless it is the only one: then build reads that group whole.
+func (r *reader) dropLastGroup(batch [][]change.Value) [][]change.Value {
+	rest := r.dropGroup(batch, batch[len(batch)-1])
+	if len(rest) == 0 {
+		return batch[:1]
+	}
+	return rest
+}
+
+// build turns rows into events. A sequence with several rows is paired from its own complete group, because the join multiplies it.
+func (r *reader) build(ctx context.Context, page *source.Page, rows [][]change.Value) error {
+	r.learn(rows)
+	page.Events = make([]change.Event, 0, len(rows))
+	for i := 0; i < len(rows); {
+		next := i + 1
+		for next < len(rows) && r.sequenceOf(rows[next]) == r.sequenceOf(rows[i]) {
+			next++
+		}
+		var err error
+		if next-i > 1 || (page.More && len(rows) == 1) {
+			err = r.addGroup(ctx, page, r.sequenceOf(rows[i]))
+		} else {
+			err = r.addRow(page, rows[i])
+		}
+		if err != nil {
+			return r.stopAt(page, err)
+		}
+		i = next
+	}
+	return nil
+}
+
+// stopAt ends a page before a row that cannot become an event; other errors fail the page as a whole.
+func (r *reader) stopAt(page *source.Page, err error) error {
+	if fault.ClassOf(err) != fault.Poison {
+		return err
+	}
+	page.Failed = err
+	return nil
+}
+
+func (r *reader) addRow(page *source.Page, row []change.Value) error {
+	var before []change.Value
+	if row[r.slots.marker].Kind != change.KindNull {
+		before = row[r.slots.before:]
+	}
+	return r.addEvent(page, row[:r.slots.data], row[r.slots.data:r.slots.marker], before)
+}
+
+// checkOrphans compares the number of before-images in the page's range with the pairs found: the join does not show a
+// before-image without update, and it must not vanish (I3).
+func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
+	if n := len(page.Events); page.More || page.Failed != nil {
+		if n == 0 {
+			return nil
+		}
+		upto = page.Events[n-1].Position
+	}
+	paired := 0
+	for i := range page.Events {
+		if page.Events[i].Op == change.OpUpdate && page.Events[i].Before != nil {
+			paired++
+		}
+	}
+	befores, err := r.countOf(ctx, r.q.befores, after, upto)
+	if err != nil || befores <= int64(paired) {
+		return err
+	}
+	return r.takeOrphans(ctx, page, after, upto)
+}
+
+const orphansNamed = 1000
+
+func (r *reader) takeOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
+	orphans, err := readSequences(ctx, r.q.orphans, string(after), string(upto), int64(orphansNamed))
+	if err != nil || len(orphans) == 0 {
+		return err
+	}
+	if r.layout.options.Orphans == OrphanSkip {
+		r.layout.log.Warn("before-images without update left out", "table", r.table.ID.String(), "rows", len(orphans), "first", string(orphans[0]))
+		page.Skip("orphan_before_image", len(orphans))
+		return nil
+	}
+	for i := range page.Events {
+		if page.Events[i].Position >= orphans[0] {
+			page.Events = page.Events[:i]
+			break
+		}
+	}
+	page.Failed = fault.New(fault.Poison, r.where(), fmt.Errorf("before-image without update at change sequence %s", orphans[0]),
+		"repair the row, or set source.qlik.orphan_before_image: skip")
+	return nil
+}

@@ -1,0 +1,150 @@
+package qlikct
+
+import (
+	"context"
+	"errors"
+
+	"ctbridge/bridge/change"
+	"ctbridge/source"
+)
+
+// reader is what the layout compiles for one change table.
+type reader struct {
+	layout   *Layout
+	captured *source.Captured
+	table    *change.Table
+	h        *headers
+	q        statements
+
+	slots    slots
+	maskBits []int  // bit number of each data column in the change mask
+	lob      []bool // by data column
+	notNull  []bool // by data column: NULL there means not captured
+	inKey    []bool
+}
+
+// slots are the places of the header columns in a result row; -1 where the change table lacks one.
+type slots struct {
+	sequence, oper, mask, streamPosition, operation, transactionID, timestamp int
+
+	data   int // first data column
+	marker int // sequence of the before-image, NULL without one
+	before int // first data column of the before-image
+}
+
+func newReader(l *Layout, captured *source.Captured, changes *source.Relation, h *headers) *reader {
+	t := captured.Table
+	r := &reader{layout: l, captured: captured, table: t, h: h, q: newStatements(l.engine, captured.Changes, t.Columns, h)}
+	r.placeSlots()
+	for ordinal := range changes.Columns {
+		if h.isData[ordinal] {
+			r.maskBits = append(r.maskBits, ordinal)
+		}
+	}
+	r.lob, r.notNull, r.inKey = make([]bool, len(t.Columns)), make([]bool, len(t.Columns)), make([]bool, len(t.Columns))
+	for i, c := range t.Columns {
+		r.lob[i], r.notNull[i], r.inKey[i] = c.Type.LOB(), !c.Nullable, c.KeyPosition > 0
+	}
+	return r
+}
+
+func (r *reader) placeSlots() {
+	n := 0
+	place := func(c *change.Column) int {
+		if c == nil {
+			return -1
+		}
+		n++
+		return n - 1
+	}
+	r.slots = slots{
+		sequence: place(r.h.sequence), oper: place(r.h.oper), mask: place(r.h.mask), streamPosition: place(r.h.streamPosition),
+		operation: place(r.h.operation), transactionID: place(r.h.transactionID), timestamp: place(r.h.timestamp),
+	}
+	r.slots.data = n
+	r.slots.marker = n + len(r.table.Columns)
+	r.slots.before = r.slots.marker + 1
+}
+
+func (r *reader) pageWidth() int  { return r.slots.before + len(r.table.Columns) }
+func (r *reader) groupWidth() int { return r.slots.marker }
+
+func readerOf(t *source.Captured) *reader { return t.Reader.(*reader) }
+
+func (r *reader) where() string { return "read " + r.captured.Changes.String() }
+
+// queryRow runs a statement whose result is one row.
+func queryRow(ctx context.Context, s source.Statement, arena *change.Arena, width int, args ...any) ([]change.Value, bool, error) {
+	rows, err := s.Query(ctx, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	row := arena.Values(width)
+	found := rows.Next()
+	if found {
+		err = rows.Scan(row, arena)
+	}
+	return row, found, errors.Join(err, rows.Err(), rows.Close())
+}
+
+func (r *reader) countOf(ctx context.Context, s source.Statement, after, upto change.Position) (int64, error) {
+	var arena change.Arena
+	row, _, err := queryRow(ctx, s, &arena, 1, string(after), string(upto))
+	if err != nil {
+		return 0, err
+	}
+	return row[0].Num, nil
+}
+
+// Count counts the events in (after, upto].
+func (l *Layout) Count(ctx context.Context, t *source.Captured, after, upto change.Position) (int64, error) {
+	r := readerOf(t)
+	return r.countOf(ctx, r.q.count, after, upto)
+}
+
+// Positions lists the sequences of the events in (after, upto].
+func (l *Layout) Positions(ctx context.Context, t *source.Captured, after, upto change.Position) ([]change.Position, error) {
+	return readSequences(ctx, readerOf(t).q.positions, string(after), string(upto))
+}
+
+func readSequences(ctx context.Context, s source.Statement, args ...any) ([]change.Position, error) {
+	rows, err := s.Query(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	var out []change.Position
+	var arena change.Arena
+	row := make([]change.Value, 1)
+	for rows.Next() {
+		if err := rows.Scan(row, &arena); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		out = append(out, change.Position(row[0].Raw))
+	}
+	return out, errors.Join(rows.Err(), rows.Close())
+}
+
+// Peek finds the first event after a position over all tables.
+func (l *Layout) Peek(ctx context.Context, tables []*source.Captured, after change.Position) (change.Position, []byte, error) {
+	var first change.Position
+	var id []byte
+	for _, t := range tables {
+		r := readerOf(t)
+		var arena change.Arena
+		width := 1
+		if r.h.transactionID != nil {
+			width = 2
+		}
+		row, found, err := queryRow(ctx, r.q.peek, &arena, width, string(after), int64(1))
+		if err != nil {
+			return "", nil, &change.TableError{Table: t.Table.ID, Err: err}
+		}
+		if found && (first == "" || change.Position(row[0].Raw) < first) {
+			first, id = change.Position(row[0].Raw), nil
+			if width == 2 && row[1].HasContent() {
+				id = row[1].Raw
+			}
+		}
+	}
+	return first, id, nil
+}

@@ -1,0 +1,177 @@
+package qlikct
+
+import (
+	"fmt"
+	"strings"
+
+	"ctbridge/bridge/change"
+	"ctbridge/source"
+)
+
+// statements are the compiled queries of one change table. Their texts never change, whatever the positions (case 85).
+type statements struct {
+	page      source.Statement // after, upto, after, upto, limit: events with their before-images, by left self-join
+	group     source.Statement // position: all rows of one sequence, before-images included
+	positions source.Statement // after, upto
+	count     source.Statement // after, upto
+	befores   source.Statement // after, upto: number of before-images
+	orphans   source.Statement // after, upto, limit: sequences of before-images without update
+	peek      source.Statement // after, limit
+	newest    string           // text of this table's arm of the detection query, without the ordinal
+	hasNulls  bool             // the sequence column allows NULL, the arm looks for one
+}
+
+// builder writes SQL for one change table.
+type builder struct {
+	dialect source.Dialect
+	h       *headers
+	table   string
+	data    []change.Column
+	n       int // arguments written so far
+}
+
+func (b *builder) param(kind source.ArgKind) string {
+	b.n++
+	return b.dialect.Param(b.n, kind)
+}
+
+func (b *builder) column(alias string, c *change.Column) string { return b.dialect.Column(alias, *c) }
+
+func (b *builder) sequence(alias string) string {
+	return alias + "." + b.dialect.Quote(b.h.sequence.Name)
+}
+
+// between writes the range condition on an alias's sequence.
+func (b *builder) between(alias string) string {
+	seq := b.sequence(alias)
+	return seq + " > " + b.param(source.ArgText) + " AND " + seq + " <= " + b.param(source.ArgText)
+}
+
+// isBefore and isEvent tell before-images from events. An empty operation counts as an event, so that it is seen and refused, not skipped.
+func (b *builder) isBefore(alias string) string {
+	if b.h.oper != nil {
+		return alias + "." + b.dialect.Quote(b.h.oper.Name) + " = 'B'"
+	}
+	return alias + "." + b.dialect.Quote(b.h.operation.Name) + " = 'BEFOREIMAGE'"
+}
+
+func (b *builder) isEvent(alias string) string {
+	c, before := b.h.oper, "'B'"
+	if c == nil {
+		c, before = b.h.operation, "'BEFOREIMAGE'"
+	}
+	name := alias + "." + b.dialect.Quote(c.Name)
+	if !c.Nullable {
+		return name + " <> " + before
+	}
+	return "(" + name + " <> " + before + " OR " + name + " IS NULL)"
+}
+
+// headerColumns are the header columns of a result, in a fixed order; see slots.
+func (b *builder) headerColumns() []*change.Column {
+	var out []*change.Column
+	for _, c := range []*change.Column{b.h.sequence, b.h.oper, b.h.mask, b.h.streamPosition, b.h.operation, b.h.transactionID, b.h.timestamp} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// selectList writes the header columns and data columns of an alias and collects their result columns.
+func (b *builder) selectList(alias string, withHeaders bool) (list []string, columns []change.Column) {
+	if withHeaders {
+		for _, c := range b.headerColumns() {
+			list, columns = append(list, b.column(alias, c)), append(columns, *c)
+		}
+	}
+	for i := range b.data {
+		list, columns = append(list, b.column(alias, &b.data[i])), append(columns, b.data[i])
+	}
+	return list, columns
+}
+
+// pageQuery joins every event of the range with its before-image: left everything but before-images, right the before-image of the
+// same sequence. The range stands on both sides, so that either can be read along the index.
+func (b *builder) pageQuery() (string, []change.Column) {
+	list, columns := b.selectList("l", true)
+	list, columns = append(list, b.column("r", b.h.sequence)), append(columns, *b.h.sequence)
+	before, beforeColumns := b.selectList("r", false)
+	list, columns = append(list, before...), append(columns, beforeColumns...)
+	join := "r.%s = l.%s AND %s AND %s"
+	seq := b.dialect.Quote(b.h.sequence.Name)
+	on := fmt.Sprintf(join, seq, seq, b.isBefore("r"), b.between("r"))
+	where := b.between("l") + " AND " + b.isEvent("l")
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l LEFT JOIN " + b.table + " r ON " + on +
+		" WHERE " + where + " ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
+	return text, columns
+}
+
+func (b *builder) groupQuery() (string, []change.Column) {
+	list, columns := b.selectList("l", true)
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.sequence("l") + " = " + b.param(source.ArgText)
+	return text, columns
+}
+
+var countColumn = change.Column{Name: "n", Type: change.Type{Kind: change.Int8}}
+
+func (b *builder) positionsQuery() (string, []change.Column) {
+	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isEvent("l") +
+		" ORDER BY " + b.sequence("l")
+	return text, []change.Column{*b.h.sequence}
+}
+
+func (b *builder) countQuery() (string, []change.Column) {
+	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isEvent("l"), []change.Column{countColumn}
+}
+
+func (b *builder) beforesQuery() (string, []change.Column) {
+	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l"), []change.Column{countColumn}
+}
+
+func (b *builder) orphansQuery() (string, []change.Column) {
+	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l") +
+		" AND NOT EXISTS (SELECT 1 FROM " + b.table + " u WHERE " + b.sequence("u") + " = " + b.sequence("l") + " AND " + b.isEvent("u") + ")" +
+		" ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
+	return text, []change.Column{*b.h.sequence}
+}
+
+func (b *builder) peekQuery() (string, []change.Column) {
+	list, columns := []string{b.column("l", b.h.sequence)}, []change.Column{*b.h.sequence}
+	if b.h.transactionID != nil {
+		list, columns = append(list, b.column("l", b.h.transactionID)), append(columns, *b.h.transactionID)
+	}
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.sequence("l") + " > " + b.param(source.ArgText) +
+		" AND " + b.isEvent("l") + " ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
+	return text, columns
+}
+
+// newestArm is this table's part of the detection query: the newest sequence, and whether a row has none.
+func (b *builder) newestArm() (arm string, hasNulls bool) {
+	seq := b.sequence("l")
+	nulls := "0"
+	if b.h.sequence.Nullable {
+		nulls = "CASE WHEN EXISTS (SELECT 1 FROM " + b.table + " n WHERE " + b.sequence("n") + " IS NULL) THEN 1 ELSE 0 END"
+	}
+	return "MAX(" + seq + ") AS newest, " + nulls + " AS nulls FROM " + b.table + " l", b.h.sequence.Nullable
+}
+
+func newStatements(engine source.Engine, changes change.TableID, data []change.Column, h *headers) statements {
+	prepare := func(query func(*builder) (string, []change.Column)) source.Statement {
+		b := &builder{dialect: engine, h: h, table: engine.Table(changes), data: data}
+		text, columns := query(b)
+		return engine.Prepare(text, columns)
+	}
+	b := &builder{dialect: engine, h: h, table: engine.Table(changes)}
+	s := statements{
+		page:      prepare((*builder).pageQuery),
+		group:     prepare((*builder).groupQuery),
+		positions: prepare((*builder).positionsQuery),
+		count:     prepare((*builder).countQuery),
+		befores:   prepare((*builder).beforesQuery),
+		orphans:   prepare((*builder).orphansQuery),
+		peek:      prepare((*builder).peekQuery),
+	}
+	s.newest, s.hasNulls = b.newestArm()
+	return s
+}
