@@ -1,0 +1,68 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	"ctbridge/bridge/change"
+)
+
+// lookBack re-checks the positions that were published not long ago. It returns the position after which the table must be read again, because
+// rows have become visible below its position; such rows are published late, never lost.
+//
+// A check counts rows; only when the count differs from what was published are the positions compared. Checks of a table keep a pause
+// that grows with their cost.
+func (p *Poller) lookBack(ctx context.Context, t Progress) (change.Position, bool, error) {
+	if p.options.Lookback <= 0 || t.Recent.Rows() == 0 || p.options.Now().Before(p.checks[t.Captured.Table.ID]) {
+		return "", false, nil
+	}
+	begin := p.options.Now()
+	late, found, err := p.check(ctx, t)
+	end := p.options.Now()
+	p.checks[t.Captured.Table.ID] = end.Add(max(p.options.CheckEach, checkShare*end.Sub(begin)))
+	return late, found, err
+}
+
+// checkShare keeps look-back checks below a twentieth of the time.
+const checkShare = 20
+
+func (p *Poller) check(ctx context.Context, t Progress) (change.Position, bool, error) {
+	floor := t.Recent.Floor()
+	n, err := p.layout.Count(ctx, t.Captured, floor, t.After)
+	if err != nil || n == int64(t.Recent.Rows()) {
+		return "", false, err
+	}
+	visible, err := p.layout.Positions(ctx, t.Captured, floor, t.After)
+	if err != nil {
+		return "", false, err
+	}
+	late, found := firstUnpublished(floor, visible, t.Recent.Counts())
+	return late, found, nil
+}
+
+// firstUnpublished gives the last published position before the first unpublished row among visible ones, which are in order.
+func firstUnpublished(floor change.Position, visible []change.Position, published map[change.Position]int) (change.Position, bool) {
+	before := floor
+	for i := 0; i < len(visible); {
+		next := i
+		for next < len(visible) && visible[next] == visible[i] {
+			next++
+		}
+		if next-i > published[visible[i]] {
+			return before, true
+		}
+		before, i = visible[i], next
+	}
+	return "", false
+}
+
+// nextCheck is when the earliest look-back check is due: an idle runner wakes for it.
+func (p *Poller) nextCheck() time.Time {
+	var first time.Time
+	for _, at := range p.checks {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}

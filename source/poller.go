@@ -1,0 +1,164 @@
+package source
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"ctbridge/bridge/change"
+)
+
+// Options of a poller. See the configuration reference for the defaults.
+type Options struct {
+	Horizon   HorizonOptions
+	PageRows  int // rows per page
+	MaxBytes  int // memory for pages of all tables together (I10)
+	Parallel  int // pages read at the same time
+	Lookback  time.Duration
+	Log       *slog.Logger
+	Now       func() time.Time // time.Now where nil
+	CheckEach time.Duration    // shortest time between two look-back checks of a table; 1 s where zero
+}
+
+// Poller reads the change tables of one task. Its methods belong to one goroutine.
+type Poller struct {
+	layout  Layout
+	options Options
+	horizon horizon
+	checks  map[change.TableID]time.Time // when a table's look-back is due
+	slots   chan struct{}                // bounds parallel page reads
+}
+
+// NewPoller builds a poller. It does not talk to the database.
+func NewPoller(engine Engine, layout Layout, o Options) *Poller {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.CheckEach == 0 {
+		o.CheckEach = time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Poller{layout: layout, options: o, checks: make(map[change.TableID]time.Time), slots: make(chan struct{}, max(o.Parallel, 1))}
+	p.horizon = horizon{options: o.Horizon, now: o.Now, log: o.Log}
+	p.horizon.fencer, _ = engine.(Fencer)
+	p.horizon.clock, _ = layout.(Clocked)
+	return p
+}
+
+// Discover finds the captured tables.
+func (p *Poller) Discover(ctx context.Context) (Discovery, error) { return p.layout.Discover(ctx) }
+
+// Memory and Recall carry what the layout has learned across restarts; nil where it learns nothing.
+func (p *Poller) Memory() []byte {
+	if r, ok := p.layout.(Rememberer); ok {
+		return r.Memory()
+	}
+	return nil
+}
+
+// Recall takes back what Memory gave.
+func (p *Poller) Recall(memory []byte) error {
+	if r, ok := p.layout.(Rememberer); ok && memory != nil {
+		return r.Recall(memory)
+	}
+	return nil
+}
+
+// Recent is what was published of a table not long ago: see checkpoint.Window.
+type Recent interface {
+	Floor() change.Position
+	Rows() int
+	Counts() map[change.Position]int
+}
+
+// Progress says how far a table has been published.
+type Progress struct {
+	Captured *Captured
+	After    change.Position
+	Recent   Recent
+}
+
+// Window is what one poll found: what can be read now, in order.
+type Window struct {
+	Upto     change.Position // the horizon
+	Newest   []Newest        // parallel to the progress that was asked with
+	Pending  bool            // changes are known that are not published yet, whether readable now or not
+	readings []reading
+	beyond   []*Captured // tables with rows beyond the horizon: the look-ahead asks them
+}
+
+// Empty tells that there is nothing to read now.
+func (w *Window) Empty() bool { return len(w.readings) == 0 }
+
+// reading is a range of one table.
+type reading struct {
+	captured    *Captured
+	after, upto change.Position
+	skip        map[change.Position]int // published already, and how often
+}
+
+// Poll asks for the newest positions with one query, advances the horizon and says what can be read. Tables that cannot be detected have a
+// Problem in Newest and take no part.
+func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
+	captured := make([]*Captured, len(tables))
+	for i := range tables {
+		captured[i] = tables[i].Captured
+	}
+	newest, err := p.layout.Detect(ctx, captured)
+	if err != nil {
+		return nil, err
+	}
+	w := &Window{Newest: newest}
+	if w.Upto, err = p.horizon.advance(ctx, highest(newest)); err != nil {
+		return nil, err
+	}
+	for i, t := range tables {
+		if newest[i].Problem != nil {
+			continue
+		}
+		if newest[i].Position > w.Upto {
+			w.beyond = append(w.beyond, t.Captured)
+		}
+		w.Pending = w.Pending || newest[i].Position > t.After
+		r, found, err := p.plan(ctx, t, newest[i].Position, w.Upto)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			w.readings = append(w.readings, r)
+		}
+	}
+	return w, nil
+}
+
+func highest(newest []Newest) change.Position {
+	var out change.Position
+	for _, n := range newest {
+		if n.Problem == nil {
+			out = max(out, n.Position)
+		}
+	}
+	return out
+}
+
+// plan decides what to read of one table: what lies between its own position and the horizon, and what the look-back found below.
+func (p *Poller) plan(ctx context.Context, t Progress, newest, upto change.Position) (reading, bool, error) {
+	r := reading{captured: t.Captured, after: t.After, upto: upto}
+	late, found, err := p.lookBack(ctx, t)
+	if err != nil {
+		return r, false, err
+	}
+	if found {
+		r.after, r.skip = late, t.Recent.Counts()
+		r.upto = max(upto, t.After)
+		return r, true, nil
+	}
+	return r, newest > t.After && upto > t.After, nil
+}
+
+// PeekBeyond finds the first event beyond a window: its position and transaction, empty if there is none.
+func (p *Poller) PeekBeyond(ctx context.Context, w *Window) (change.Position, []byte, error) {
+	return p.layout.Peek(ctx, w.beyond, w.Upto)
+}
