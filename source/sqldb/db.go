@@ -21,8 +21,9 @@ type Product struct {
 	Classify func(err error) (fault.Class, string)
 	// Bind turns an argument (string, int64, []byte) into what the driver wants. Nil leaves arguments alone.
 	Bind func(arg any) any
-	// Hold makes statements prepare on first use and keep the server's handle. False sends text and arguments each time.
-	Hold bool
+	// Prepared makes the server prepare statements without arguments too. Some drivers read such a query in a text protocol that shows
+	// fewer digits than the value has (MySQL's FLOAT).
+	Prepared bool
 }
 
 // DB is a connection pool of one product. It implements Prepare, Ping and Close of source.Engine; an engine embeds it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -17,9 +16,6 @@ type statement struct {
 	text     string
 	columns  []change.Column
 	decoders []Decode
-
-	mu   sync.Mutex
-	held *sql.Stmt
 }
 
 // Query runs the statement.
@@ -52,27 +48,16 @@ func (s *statement) decodable() error {
 	return nil
 }
 
+// run sends the query. A statement without arguments goes as plain text unless the product wants it prepared; database/sql keeps the
+// prepared statement until its rows are closed.
 func (s *statement) run(ctx context.Context, args []any) (*sql.Rows, error) {
-	if !s.db.product.Hold {
+	if len(args) > 0 || !s.db.product.Prepared {
 		return s.db.pool.QueryContext(ctx, s.text, args...)
 	}
-	held, err := s.hold(ctx)
+	prepared, err := s.db.pool.PrepareContext(ctx, s.text)
 	if err != nil {
 		return nil, err
 	}
-	return held.QueryContext(ctx, args...)
-}
-
-// hold prepares on first use. database/sql prepares again on each further connection by itself.
-func (s *statement) hold(ctx context.Context) (*sql.Stmt, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held != nil {
-		return s.held, nil
-	}
-	held, err := s.db.pool.PrepareContext(ctx, s.text)
-	if err == nil {
-		s.held = held
-	}
-	return held, err
+	defer prepared.Close()
+	return prepared.QueryContext(ctx)
 }
