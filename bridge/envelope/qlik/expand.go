@@ -1,0 +1,54 @@
+package qlik
+
+import "ctbridge/bridge/change"
+
+// Expand gives the event itself, or with KeyChange delete_insert, for an UPDATE between whose images a key column differs, the DELETE of
+// the old row and the INSERT of the new one: consumers of a compacted topic get rid of the old key that way. Both keep the position, the
+// change sequence and the transaction of the UPDATE. It allocates only then.
+func (e *Envelope) Expand(dst []*change.Event, ev *change.Event) []*change.Event {
+	if e.opts.KeyChange != AsDeleteInsert || !e.keyChanged(ev) {
+		return append(dst, ev)
+	}
+	return append(dst, deletion(ev), insertion(ev))
+}
+
+// keyChanged reports whether a column of the primary key or of the chosen message key has another value than before.
+func (e *Envelope) keyChanged(ev *change.Event) bool {
+	if ev.Op != change.OpUpdate || ev.Before == nil || ev.After == nil {
+		return false
+	}
+	for _, i := range ev.Table.Key {
+		if differ(ev.Before[i], ev.After[i]) {
+			return true
+		}
+	}
+	for _, name := range e.opts.KeyColumns {
+		if i := ev.Table.ColumnIndex(name); i >= 0 && differ(ev.Before[i], ev.After[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func deletion(ev *change.Event) *change.Event {
+	d := *ev
+	d.Op, d.After = change.OpDelete, nil
+	d.Changed, d.HasChanged = keyMask(ev.Table), true
+	return &d
+}
+
+func insertion(ev *change.Event) *change.Event {
+	i := *ev
+	i.Op, i.Before = change.OpInsert, nil
+	i.Changed, i.HasChanged = make(change.Mask, change.MaskBytes(len(ev.After))), true
+	presentIn(i.Changed, ev.After)
+	return &i
+}
+
+func keyMask(t *change.Table) change.Mask {
+	mask := make(change.Mask, change.MaskBytes(len(t.Columns)))
+	for _, i := range t.Key {
+		mask.Set(i)
+	}
+	return mask
+}
