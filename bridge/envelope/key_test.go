@@ -80,6 +80,20 @@ func TestTextKeyModes(t *testing.T) {
 	}
 }
 
+// What could be mistaken for the NULL of a single-column key gets one backslash more, nothing else does.
+func TestTextKeyOfOneColumn(t *testing.T) {
+	t.Parallel()
+	k := newKey(t, KeyColumns, parcel(), "zone")
+	for text, want := range map[string]string{
+		`\N`: `\\N`, `\\N`: `\\\N`, `N`: `N`, `\`: `\`, ``: ``, `\n`: `\n`, `x\N`: `x\N`, `a|b\c`: `a|b\c`,
+	} {
+		got, has, err := k.Append(nil, &change.Event{After: parcelRow(1, text, "")})
+		if err != nil || !has || string(got) != want {
+			t.Errorf("%q: %q %v %v, want %q", text, got, has, err, want)
+		}
+	}
+}
+
 func orNone(b []byte, has bool) string {
 	if !has {
 		return "<none>" + string(b)

@@ -69,23 +69,41 @@ func (v *version) dataRecord() *envelope.Node {
 }
 
 // messageKey gives the columns of the message key: those the user chose, or the primary key.
-func (o *Options) messageKey(t *change.Table) ([]int, error) {
+func (o *Options) messageKey(t *change.Table) []int {
 	if len(o.KeyColumns) == 0 {
-		return t.Key, nil
+		return t.Key
 	}
-	key := make([]int, len(o.KeyColumns))
-	for i, name := range o.KeyColumns {
-		if key[i] = t.ColumnIndex(name); key[i] < 0 {
-			return nil, fmt.Errorf("key column %q does not exist", name)
+	key := make([]int, 0, len(o.KeyColumns))
+	for _, name := range o.KeyColumns {
+		if i := t.ColumnIndex(name); i >= 0 {
+			key = append(key, i)
 		}
 	}
-	return key, nil
+	return key
+}
+
+// rowKey gives the columns that tell rows apart: the primary key, or the columns the user chose for a table without one.
+func (o *Options) rowKey(t *change.Table) []int {
+	if len(t.Key) > 0 {
+		return t.Key
+	}
+	return o.messageKey(t)
+}
+
+// missingKey names the first chosen key column that the table lacks.
+func (o *Options) missingKey(t *change.Table) error {
+	for _, name := range o.KeyColumns {
+		if t.ColumnIndex(name) < 0 {
+			return fmt.Errorf("key column %q does not exist", name)
+		}
+	}
+	return nil
 }
 
 // keyRecord is the record of the key columns in key order; nil for a table without key. Where the base table says NOT NULL the field is
 // not nullable. A key column that was not captured leaves no image: the encoder refuses the event rather than write a wrong key.
 func (v *version) keyRecord() *envelope.Node {
-	key := v.key
+	key := v.opts.messageKey(v.table)
 	if len(key) == 0 {
 		return nil
 	}

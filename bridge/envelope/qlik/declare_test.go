@@ -51,6 +51,7 @@ func TestColumnTypes(t *testing.T) {
 		"bytes":           {change.Type{Kind: change.Bytes, Length: 8}, "", "BYTES(8,0,0)", form(envelope.FormHexUpper), form(envelope.FormBytes), form(envelope.FormBytes)},
 		"date":            {change.Type{Kind: change.Date}, "", "DATE(0,0,0)", form(envelope.FormDateText), form(envelope.FormDateText), form(envelope.FormDate)},
 		"time(3)":         {change.Type{Kind: change.Time, Scale: 3}, "", "TIME(0,0,3)", form(envelope.FormTimeText, 3), form(envelope.FormTimeText, 3), form(envelope.FormTimeMillis)},
+		"time(4)":         {change.Type{Kind: change.Time, Scale: 4}, "", "TIME(0,0,4)", form(envelope.FormTimeText, 4), form(envelope.FormTimeText, 4), form(envelope.FormTimeMicros)},
 		"time(7)":         {change.Type{Kind: change.Time, Scale: 7}, "", "TIME(0,0,7)", form(envelope.FormTimeText, 7), form(envelope.FormTimeText, 7), form(envelope.FormTimeMicros)},
 		"datetime2(6)":    {change.Type{Kind: change.DateTime, Scale: 6}, "", "DATETIME(0,0,6)", form(envelope.FormDateTimeText, 6), form(envelope.FormDateTimeText, 6), stamp},
 		"timestamptz":     {change.Type{Kind: change.DateTimeTZ, Scale: 6}, "timestamp with time zone", "DATETIME(0,0,6)", form(envelope.FormDateTimeText, 6), form(envelope.FormDateTimeText, 6), stamp},
@@ -206,6 +207,19 @@ func TestCase67_SchemaIDIsStable(t *testing.T) {
 		if id == first.SchemaID {
 			t.Errorf("another %s has the same schema id", what)
 		}
+	}
+}
+
+// Parts that run together when written one after the other are still apart in the id.
+func TestSchemaIDKeepsPartsApart(t *testing.T) {
+	t.Parallel()
+	id := func(schema, table string) string {
+		v := version{opts: &Options{Task: "t"}, table: change.NewTable(change.TableID{Schema: schema, Name: table}, 1, nil), id: &change.Value{}}
+		v.identify("text")
+		return string(v.id.Raw)
+	}
+	if id("ab", "c") == id("a", "bc") {
+		t.Error("ab.c and a.bc have one schema id")
 	}
 }
 

@@ -9,7 +9,7 @@ func (e *Envelope) Expand(dst []*change.Event, ev *change.Event) []*change.Event
 	if e.opts.KeyChange != AsDeleteInsert || !e.keyChanged(ev) {
 		return append(dst, ev)
 	}
-	return append(dst, deletion(ev), insertion(ev))
+	return append(dst, e.deletion(ev), insertion(ev))
 }
 
 // keyChanged reports whether a column of the primary key or of the chosen message key has another value than before.
@@ -30,25 +30,20 @@ func (e *Envelope) keyChanged(ev *change.Event) bool {
 	return false
 }
 
-func deletion(ev *change.Event) *change.Event {
+func (e *Envelope) deletion(ev *change.Event) *change.Event {
 	d := *ev
 	d.Op, d.After = change.OpDelete, nil
-	d.Changed, d.HasChanged = keyMask(ev.Table), true
+	d.Changed, d.HasChanged = make(change.Mask, change.MaskBytes(len(ev.Before))), true
+	for _, i := range e.opts.rowKey(ev.Table) {
+		d.Changed.Set(i)
+	}
 	return &d
 }
 
 func insertion(ev *change.Event) *change.Event {
-	i := *ev
-	i.Op, i.Before = change.OpInsert, nil
-	i.Changed, i.HasChanged = make(change.Mask, change.MaskBytes(len(ev.After))), true
-	presentIn(i.Changed, ev.After)
-	return &i
-}
-
-func keyMask(t *change.Table) change.Mask {
-	mask := make(change.Mask, change.MaskBytes(len(t.Columns)))
-	for _, i := range t.Key {
-		mask.Set(i)
-	}
-	return mask
+	n := *ev
+	n.Op, n.Before = change.OpInsert, nil
+	n.Changed, n.HasChanged = make(change.Mask, change.MaskBytes(len(ev.After))), true
+	presentIn(n.Changed, ev.After)
+	return &n
 }

@@ -43,6 +43,9 @@ func TestCase75_KeyUpdate(t *testing.T) {
 	if inserted.Op != change.OpInsert || inserted.Before != nil || inserted.After[0].Num != 6 {
 		t.Errorf("insertion %+v", inserted)
 	}
+	if string(deleted.Changed) != "\x01" || string(inserted.Changed) != "\x03" {
+		t.Errorf("reported as changed: %x and %x", deleted.Changed, inserted.Changed)
+	}
 	headers := find(t, declare(t, table).Value, "message", "headers")
 	for _, c := range []struct {
 		ev              *change.Event
@@ -78,8 +81,18 @@ func TestCase75_ChosenKeyColumn(t *testing.T) {
 	e := open(t, splitting, func(o *Options) { o.KeyColumns = []string{"status"} })
 	ev := &change.Event{Table: parcel(), Op: change.OpUpdate, Before: parcelRow(5, "a"), After: parcelRow(5, "b")}
 	out := e.Expand(nil, ev)
-	if len(out) != 2 || string(out[0].Before[1].Raw) != "a" || string(out[1].After[1].Raw) != "b" {
+	if len(out) != 2 || string(out[0].Before[1].Raw) != "a" || string(out[1].After[1].Raw) != "b" || !out[0].HasChanged || !out[1].HasChanged {
 		t.Fatalf("%+v", out)
+	}
+	// A table without primary key: the chosen columns say which row was deleted.
+	keyless := change.NewTable(change.TableID{Name: "log"}, 1, parcel().Columns)
+	keyless.Key = nil
+	ev.Table = keyless
+	headers := find(t, declare(t, keyless, func(o *Options) { o.KeyColumns = []string{"status"} }).Value, "message", "headers")
+	for i, want := range []string{"02", "07"} {
+		if got := maskHex(find(t, headers, "changeMask"), e.Expand(nil, ev)[i]); got != want {
+			t.Errorf("changeMask %s, want %s", got, want)
+		}
 	}
 }
 

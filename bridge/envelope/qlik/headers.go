@@ -12,7 +12,7 @@ const operationName = "operation"
 // position, transaction id) are "" for a REFRESH and where the change table has no such column; masks and counters are null there.
 func (v *version) headers() *envelope.Node {
 	width := maskWidth(len(v.columns))
-	masks := newMasks(v.columns, v.table.Key)
+	masks := newMasks(v.columns, v.opts.rowKey(v.table))
 	fields := []envelope.Field{
 		{Name: "operation", Node: v.operation()},
 		textField("changeSequence", ofChange(func(ev *change.Event) []byte { return ev.ChangeSequence })),

@@ -11,7 +11,7 @@ func maskWidth(n int) int { return n/8 + 1 }
 // masks computes the two masks of an event over the data columns: bit i stands for ordinal i+1, without any header offset.
 type masks struct {
 	maskable change.Mask // every column that is not a large object
-	key      change.Mask // the key columns, large objects excepted; empty for a table without key
+	key      change.Mask // the columns that tell rows apart, large objects excepted; empty where there are none
 }
 
 func newMasks(columns []column, key []int) *masks {
@@ -33,7 +33,7 @@ func newMasks(columns []column, key []int) *masks {
 	return m
 }
 
-// changed is headers.changeMask: what the source reported; the key columns for a DELETE; for an UPDATE whose source reports nothing, the
+// changed is headers.changeMask: what the source reported; the key columns for a DELETE of a table with a key; for an UPDATE whose source reports nothing, the
 // columns that differ between its images. Else, and for REFRESH, null: no exact mask can be told.
 func (m *masks) changed(ev *change.Event, scratch *envelope.Scratch) change.Value {
 	switch {

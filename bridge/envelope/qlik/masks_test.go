@@ -1,6 +1,7 @@
 package qlik
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -55,7 +56,7 @@ func marked(n int, ordinals ...int) change.Mask {
 
 // maskHex writes a mask leaf as the message does, independently of the encoders.
 func maskHex(n *envelope.Node, ev *change.Event) string {
-	var scratch envelope.Scratch
+	scratch := envelope.Scratch(bytes.Repeat([]byte{0xFF}, 256)) // left over from another event
 	v := n.Get(ev, &scratch)
 	if v.Kind == change.KindNull {
 		return "null"

@@ -1,6 +1,7 @@
 package qlik
 
 import (
+	"errors"
 	"fmt"
 
 	"ctbridge/bridge/change"
@@ -54,7 +55,6 @@ type version struct {
 	opts      *Options
 	table     *change.Table
 	columns   []column
-	key       []int         // the columns of the message key, in order
 	namespace string        // of the table's own records
 	id        *change.Value // the schema id as text; set by identify, before anything reads it
 }
@@ -69,15 +69,11 @@ type column struct {
 
 func newVersion(opts *Options, t *change.Table) (*version, error) {
 	columns, err := declareColumns(t, opts.LogicalTypes && opts.Format != JSON)
-	if err != nil {
-		return nil, err
-	}
-	key, err := opts.messageKey(t)
-	if err != nil {
+	if err := errors.Join(err, opts.missingKey(t)); err != nil {
 		return nil, err
 	}
 	id := change.TextValue(nil)
-	return &version{opts: opts, table: t, columns: columns, key: key, namespace: opts.namespace(t.ID), id: &id}, nil
+	return &version{opts: opts, table: t, columns: columns, namespace: opts.namespace(t.ID), id: &id}, nil
 }
 
 // message wraps the inner record where the options ask for the envelope. schema is the text of messageSchema, nil for null.
