@@ -1,0 +1,253 @@
+package avro
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"ctbridge/bridge/envelope"
+)
+
+// SchemaText gives the Avro schema of a tree as compact JSON, the same bytes for the same tree. Errors name every field that cannot be
+// declared.
+func SchemaText(n *envelope.Node) (string, error) {
+	w := newSchemaWriter()
+	if err := w.node(n, "", ""); err != nil {
+		return "", fmt.Errorf("avro schema: %w", err)
+	}
+	return w.out.String(), nil
+}
+
+type schemaWriter struct {
+	out     strings.Builder
+	defined map[string]*envelope.Node // by full name: those written in full already
+	legal   *regexp.Regexp
+}
+
+func newSchemaWriter() *schemaWriter {
+	return &schemaWriter{defined: map[string]*envelope.Node{}, legal: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)}
+}
+
+// node writes the type of a node that stands in the given namespace.
+func (w *schemaWriter) node(n *envelope.Node, namespace, path string) error {
+	if n == nil {
+		return fmt.Errorf("%s: nothing is declared", place(path))
+	}
+	if !n.Nullable {
+		return w.content(n, namespace, path)
+	}
+	w.out.WriteString(`["null",`)
+	err := w.content(n, namespace, path)
+	w.out.WriteString(`]`)
+	return err
+}
+
+func (w *schemaWriter) content(n *envelope.Node, namespace, path string) error {
+	switch {
+	case n.Shape == envelope.Embedded && n.Inner == nil:
+		return fmt.Errorf("%s: nothing is embedded", place(path))
+	case n.Shape == envelope.Embedded:
+		w.out.WriteString(`"bytes"`)
+		return nil
+	case n.Shape == envelope.Record || n.Avro.Kind == envelope.FormEnum || n.Avro.Kind == envelope.FormFixed:
+		return w.named(n, namespace, path)
+	}
+	text, err := primitive(&n.Avro)
+	if err != nil {
+		return fmt.Errorf("%s: %w", place(path), err)
+	}
+	w.out.WriteString(text)
+	return nil
+}
+
+// named writes the definition of a named type, or its full name where it is defined already.
+func (w *schemaWriter) named(n *envelope.Node, enclosing, path string) error {
+	namespace := n.Namespace
+	if namespace == "" {
+		namespace = enclosing
+	}
+	if err := w.checkNames(n.Name, namespace); err != nil {
+		return fmt.Errorf("%s: %w", place(path), err)
+	}
+	full := join(namespace, n.Name)
+	first, known := w.defined[full]
+	if !known {
+		w.defined[full] = n
+		return w.define(n, namespace, enclosing, path)
+	}
+	if !sameDefinition(first, n, namespace) {
+		return fmt.Errorf("%s: the name %q already means another type", place(path), full)
+	}
+	if namespace == "" && enclosing != "" {
+		return fmt.Errorf("%s: %q, which has no namespace, cannot be used inside %q", place(path), full, enclosing)
+	}
+	w.out.WriteString(quote(full))
+	return nil
+}
+
+func (w *schemaWriter) checkNames(name, namespace string) error {
+	if !w.legal.MatchString(name) {
+		return illegal(name)
+	}
+	if namespace == "" {
+		return nil
+	}
+	for _, part := range strings.Split(namespace, ".") {
+		if !w.legal.MatchString(part) {
+			return fmt.Errorf("namespace %q: %w", namespace, illegal(part))
+		}
+	}
+	return nil
+}
+
+func illegal(name string) error {
+	return fmt.Errorf("%q is not an Avro name (letters, digits and underscores, no digit in front)", clip(name))
+}
+
+// sameDefinition compares two nodes of one name by what they would write.
+func sameDefinition(a, b *envelope.Node, namespace string) bool {
+	if a == b {
+		return true
+	}
+	first, second := newSchemaWriter(), newSchemaWriter()
+	err := errors.Join(first.define(a, namespace, "", ""), second.define(b, namespace, "", ""))
+	return err == nil && first.out.String() == second.out.String()
+}
+
+func (w *schemaWriter) define(n *envelope.Node, namespace, enclosing, path string) error {
+	kind := "record"
+	switch {
+	case n.Shape == envelope.Record:
+	case n.Avro.Kind == envelope.FormEnum:
+		kind = "enum"
+	default:
+		kind = "fixed"
+	}
+	w.out.WriteString(`{"type":"` + kind + `","name":` + quote(n.Name))
+	if namespace != enclosing {
+		w.out.WriteString(`,"namespace":` + quote(namespace))
+	}
+	err := w.doc(n.Doc, path)
+	switch kind {
+	case "record":
+		err = errors.Join(err, w.fields(n, namespace, path))
+	case "enum":
+		err = errors.Join(err, w.symbols(n.Avro.Symbols, path))
+	case "fixed":
+		w.out.WriteString(`,"size":` + strconv.Itoa(n.Avro.Scale))
+		if n.Avro.Scale < 1 {
+			err = errors.Join(err, fmt.Errorf("%s: a fixed size of %d", place(path), n.Avro.Scale))
+		}
+	}
+	w.out.WriteString(`}`)
+	return err
+}
+
+func (w *schemaWriter) fields(n *envelope.Node, namespace, path string) error {
+	var problems []error
+	taken := map[string]string{}
+	w.out.WriteString(`,"fields":[`)
+	for i := range n.Fields {
+		if i > 0 {
+			w.out.WriteString(",")
+		}
+		f := &n.Fields[i]
+		if other, twice := taken[f.InAvro()]; twice {
+			problems = append(problems, fmt.Errorf("%s: fields %q and %q both have the Avro name %q", place(path), other, f.Name, f.InAvro()))
+		}
+		taken[f.InAvro()] = f.Name
+		problems = append(problems, w.field(f, namespace, join(path, f.Name)))
+	}
+	w.out.WriteString(`]`)
+	return errors.Join(problems...)
+}
+
+func (w *schemaWriter) field(f *envelope.Field, namespace, path string) error {
+	if !w.legal.MatchString(f.InAvro()) {
+		return fmt.Errorf("%s: %w", place(path), illegal(f.InAvro()))
+	}
+	w.out.WriteString(`{"name":` + quote(f.InAvro()) + `,"type":`)
+	err := w.node(f.Node, namespace, path)
+	if f.Node != nil && f.Node.Nullable {
+		w.out.WriteString(`,"default":null`)
+	}
+	err = errors.Join(err, w.doc(fieldDoc(f), path))
+	for _, p := range f.Props {
+		if !json.Valid([]byte(p.Value)) {
+			err = errors.Join(err, fmt.Errorf("%s: property %q is not JSON", place(path), p.Name))
+		}
+		w.out.WriteString(`,` + quote(p.Name) + `:` + p.Value)
+	}
+	w.out.WriteString(`}`)
+	return err
+}
+
+// fieldDoc keeps the name that the source has for a field whose Avro name had to be another one.
+func fieldDoc(f *envelope.Field) string {
+	switch {
+	case f.InAvro() == f.Name:
+		return f.Doc
+	case f.Doc == "":
+		return f.Name
+	}
+	return f.Name + ": " + f.Doc
+}
+
+func (w *schemaWriter) doc(text, path string) error {
+	if text == "" {
+		return nil
+	}
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%s: name or doc is not valid UTF-8", place(path))
+	}
+	w.out.WriteString(`,"doc":` + quote(text))
+	return nil
+}
+
+func (w *schemaWriter) symbols(symbols []string, path string) error {
+	var problems []error
+	taken := map[string]bool{}
+	w.out.WriteString(`,"symbols":[`)
+	for i, symbol := range symbols {
+		if i > 0 {
+			w.out.WriteString(",")
+		}
+		if !w.legal.MatchString(symbol) || taken[symbol] {
+			problems = append(problems, fmt.Errorf("%s: the symbol %q is illegal or there twice", place(path), clip(symbol)))
+		}
+		taken[symbol] = true
+		w.out.WriteString(quote(symbol))
+	}
+	w.out.WriteString(`]`)
+	return errors.Join(problems...)
+}
+
+// quote writes a JSON string without escapes for HTML.
+func quote(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// place names a path for people; the root of the tree has none.
+func place(path string) string {
+	if path == "" {
+		return "message"
+	}
+	return clip(path)
+}
+
+func clip(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,135 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
+)
+
+// Writer appends the content of a value that is neither NULL nor absent. It returns what it was given, extended, or an error.
+type Writer func(dst []byte, s *Step, v *change.Value) ([]byte, error)
+
+// Step is one instruction. The exported part is what a Writer may use; Scratch and Limbs are its own between calls.
+type Step struct {
+	Form    envelope.Form
+	Text    Writer  // writes the text of a text form
+	Integer Integer // reads the number of an integer form
+	Scratch []byte
+	Limbs   []uint64
+
+	kind     kind
+	nullable bool
+	column   int
+	get      envelope.Getter
+	image    func(*change.Event) []change.Value
+	skip     int // of enter: the index of its leave
+	literal  []byte
+	path     string
+	write    Writer
+}
+
+type kind uint8
+
+const (
+	literal  kind = iota // fixed bytes
+	column               // value of the image in force
+	computed             // value of a Getter
+	enter                // another image comes into force
+	leave                // back to the image before
+	open                 // a length is to stand here
+	shut                 // the length is known
+)
+
+// Builder collects the steps of one program.
+type Builder struct {
+	program Program
+	images  []int // indexes of the enter steps that are not left yet
+}
+
+// NewBuilder starts a program. null stands for a missing value, present before one that could have been missing.
+func NewBuilder(null, present string) *Builder {
+	return &Builder{program: Program{null: null, present: present}}
+}
+
+// Literal adds fixed bytes.
+func (b *Builder) Literal(text string) {
+	steps := b.program.steps
+	if last := len(steps) - 1; last >= 0 && steps[last].kind == literal {
+		steps[last].literal = append(steps[last].literal, text...)
+		return
+	}
+	b.add(Step{kind: literal, literal: []byte(text)})
+}
+
+// Present adds what stands before the content of a nullable node that is never missing.
+func (b *Builder) Present(n *envelope.Node) {
+	if n.Nullable {
+		b.Literal(b.program.present)
+	}
+}
+
+// Leaf adds one value of the tree. A constant is written at once: its errors come now.
+func (b *Builder) Leaf(n *envelope.Node, form envelope.Form, path string, write Writer) error {
+	s := Step{Form: form, Text: Text(form.Kind), Integer: IntegerOf(form.Kind), path: path, write: write, nullable: n.Nullable}
+	switch {
+	case n.Constant != nil:
+		return b.constant(&s, n.Constant)
+	case n.Get != nil:
+		s.kind, s.get = computed, n.Get
+	case len(b.images) == 0:
+		return fmt.Errorf("%s: a column outside of any row image", path)
+	case n.Column < 0:
+		return fmt.Errorf("%s: column %d does not exist", path, n.Column)
+	default:
+		s.kind, s.column = column, n.Column
+	}
+	b.add(s)
+	return nil
+}
+
+func (b *Builder) constant(s *Step, v *change.Value) error {
+	text, err := b.program.leaf(nil, s, v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path(s.path), err)
+	}
+	b.Literal(string(text))
+	return nil
+}
+
+// Enter begins the part of the program that a row image feeds; Leave ends it. A missing image writes null in its place.
+func (b *Builder) Enter(n *envelope.Node, path string) {
+	b.images = append(b.images, len(b.program.steps))
+	b.add(Step{kind: enter, image: n.Image, nullable: n.Nullable, path: path})
+}
+
+// Leave ends what the last Enter began.
+func (b *Builder) Leave() {
+	last := len(b.images) - 1
+	b.program.steps[b.images[last]].skip = len(b.program.steps)
+	b.images = b.images[:last]
+	b.add(Step{kind: leave})
+}
+
+// Open begins a part that has its length in bytes, as an Avro long, in front; Close ends it.
+func (b *Builder) Open() { b.add(Step{kind: open}) }
+
+// Close ends what the last Open began.
+func (b *Builder) Close() { b.add(Step{kind: shut}) }
+
+func (b *Builder) add(s Step) { b.program.steps = append(b.program.steps, s) }
+
+// Program gives the finished program.
+func (b *Builder) Program() *Program { return &b.program }
+
+// errNull is the error of a value that must not be missing.
+var errNull = errors.New("NULL in a field that is not nullable")
+
+// path names a place in a message; the root has no name.
+func path(p string) string {
+	if p == "" {
+		return "message"
+	}
+	return p
+}

@@ -1,0 +1,114 @@
+package program
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/fault"
+)
+
+// Program is a compiled tree. It is not safe for concurrent use.
+type Program struct {
+	steps         []Step
+	null, present string
+	scratch       envelope.Scratch
+	value         change.Value     // what the last Getter gave
+	images        [][]change.Value // those to return to
+	opened        []int            // where lengths are to stand
+}
+
+// Append runs the program over one event. With an error dst comes back as it was. A program of constants alone takes a nil event.
+func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
+	start := len(dst)
+	p.images, p.opened = p.images[:0], p.opened[:0]
+	var image []change.Value
+	var err error
+	for i := 0; i < len(p.steps); i++ {
+		s := &p.steps[i]
+		switch s.kind {
+		case literal:
+			dst = append(dst, s.literal...)
+		case column:
+			if s.column >= len(image) {
+				return dst[:start], refuse(ev, s, fmt.Errorf("column %d of a row of %d", s.column, len(image)))
+			}
+			dst, err = p.leaf(dst, s, &image[s.column])
+		case computed:
+			p.value = s.get(ev, &p.scratch)
+			dst, err = p.leaf(dst, s, &p.value)
+		case enter:
+			next := s.image(ev)
+			if next == nil {
+				dst, err = p.missing(dst, s)
+				i = s.skip
+				break
+			}
+			p.images = append(p.images, image)
+			image = next
+			if s.nullable {
+				dst = append(dst, p.present...)
+			}
+		case leave:
+			last := len(p.images) - 1
+			image, p.images = p.images[last], p.images[:last]
+		case open:
+			dst = append(dst, 0)
+			p.opened = append(p.opened, len(dst))
+		case shut:
+			last := len(p.opened) - 1
+			dst = CloseLength(dst, p.opened[last])
+			p.opened = p.opened[:last]
+		}
+		if err != nil {
+			return dst[:start], refuse(ev, s, err)
+		}
+	}
+	return dst, nil
+}
+
+func (p *Program) leaf(dst []byte, s *Step, v *change.Value) ([]byte, error) {
+	if !v.HasContent() {
+		return p.missing(dst, s)
+	}
+	if s.nullable {
+		dst = append(dst, p.present...)
+	}
+	return s.write(dst, s, v)
+}
+
+func (p *Program) missing(dst []byte, s *Step) ([]byte, error) {
+	switch {
+	case s.nullable:
+		return append(dst, p.null...), nil
+	case s.kind == enter:
+		return dst, errors.New("the row image is missing")
+	}
+	return dst, errNull
+}
+
+// refuse names the field, the table and the position of a value that cannot be carried.
+func refuse(ev *change.Event, s *Step, err error) error {
+	where := "encode"
+	if ev != nil && ev.Table != nil {
+		where = fmt.Sprintf("encode %s at %q", ev.Table.ID, ev.Position)
+	}
+	return fault.New(fault.Poison, where, fmt.Errorf("%s: %w", path(s.path), err), "")
+}
+
+// CloseLength puts the length of dst[start:] in front of it, as an Avro long, where the byte dst[start-1] is kept free for it.
+func CloseLength(dst []byte, start int) []byte {
+	n := len(dst) - start
+	if n < 64 {
+		dst[start-1] = byte(n << 1)
+		return dst
+	}
+	var length [binary.MaxVarintLen64]byte
+	size := binary.PutVarint(length[:], int64(n))
+	dst = append(dst, length[:size-1]...)
+	copy(dst[start-1+size:], dst[start:start+n])
+	copy(dst[start-1:], length[:size])
+	return dst
+}
