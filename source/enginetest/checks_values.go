@@ -108,7 +108,16 @@ func (f *fixture) poisoned(name string, typ Type, literal string) {
 	if row[0].Num != 2 {
 		f.Errorf("the value left of the bad one is %s", Show(row[0]))
 	}
-	shown := strings.Trim(literal, "'")
+	f.namesValue(err, literal)
+}
+
+// namesValue expects column and value in the error. How a literal that is no quoted text is shown depends on the product.
+func (f *fixture) namesValue(err error, literal string) {
+	f.Helper()
+	shown := "value "
+	if strings.HasPrefix(literal, "'") {
+		shown = strings.Trim(literal, "'")
+	}
 	if !strings.Contains(err.Error(), "the fee") || !strings.Contains(err.Error(), shown) {
 		f.Errorf("the error does not name column and value %s: %v", shown, err)
 	}

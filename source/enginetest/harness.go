@@ -36,7 +36,7 @@ type Type struct {
 	DDL    string      // of a nullable column: "decimal(10,2)"
 	Want   change.Type // as Describe must give it
 	Values []Value     // NULL is always checked too
-	Poison []string    // literals that the product stores and the kind cannot hold
+	Poison []string    // literals that the product stores and the kind cannot hold; the error shows the text of a quoted one
 }
 
 // Value is a literal of that type and what it must decode to.

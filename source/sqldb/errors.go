@@ -32,10 +32,15 @@ func (d *DB) Fail(ctx context.Context, where string, err error) error {
 }
 
 // Poison is the error of a value that its column cannot hold exactly (I6). It names the column and shows the value, cut to a
-// readable length.
+// readable length. A cause that is a *fault.Error gives its hint.
 func Poison(c change.Column, src any, cause error) error {
+	hint := ""
+	var hinted *fault.Error
+	if errors.As(cause, &hinted) {
+		cause, hint = hinted.Err, hinted.Hint
+	}
 	err := fmt.Errorf("value %s of type %s: %w", show(src), c.Native, cause)
-	return fault.New(fault.Poison, "decode column "+strconv.Quote(c.Name), err, fault.HintOf(cause))
+	return fault.New(fault.Poison, "decode column "+strconv.Quote(c.Name), err, hint)
 }
 
 // Unexpected is a decoder's answer to a Go type that it has no rule for.
