@@ -19,7 +19,7 @@ type Sink interface {
 	Open(ctx context.Context) (map[string][]byte, error)
 	// EnsureTopic creates a missing topic. Its errors have class Table where only that topic is concerned.
 	EnsureTopic(ctx context.Context, name string, role change.TopicRole) error
-	// Publish hands over one record. The bytes it points to stay untouched until Commit or Abort returns.
+	// Publish hands over one record. *r may be used again at once; the bytes it points to stay untouched until Commit or Abort returns.
 	Publish(ctx context.Context, r *change.Record) error
 	// Commit returns when all records since the last Commit and the entries are acknowledged by all in-sync replicas. An error that the
 	// records of one table caused (too large, topic denied) is a *change.TableError.

@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"time"
 
 	"ctbridge/bridge/change"
 )
@@ -13,7 +12,7 @@ import (
 // A check counts rows; only when the count differs from what was published are the positions compared. Checks of a table keep a pause
 // that grows with their cost.
 func (p *Poller) lookBack(ctx context.Context, t Progress) (change.Position, bool, error) {
-	if p.options.Lookback <= 0 || t.Recent.Rows() == 0 || p.options.Now().Before(p.checks[t.Captured.Table.ID]) {
+	if p.options.Lookback <= 0 || p.options.Now().Before(p.checks[t.Captured.Table.ID]) || t.Recent.Rows() == 0 {
 		return "", false, nil
 	}
 	begin := p.options.Now()
@@ -54,15 +53,4 @@ func firstUnpublished(floor change.Position, visible []change.Position, publishe
 		before, i = visible[i], next
 	}
 	return "", false
-}
-
-// nextCheck is when the earliest look-back check is due: an idle runner wakes for it.
-func (p *Poller) nextCheck() time.Time {
-	var first time.Time
-	for _, at := range p.checks {
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	return first
 }

@@ -116,7 +116,8 @@ func (m *Merge) turn(c *cursor) error {
 
 // classify ends the merge on errors that pass by themselves and only the table on others.
 func (m *Merge) classify(c *cursor, err error) error {
-	if class := fault.ClassOf(err); class == fault.Table || class == fault.Poison {
+	var own *change.TableError
+	if errors.As(TableFault(c.captured.Table.ID, err), &own) {
 		m.leave(c, err)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
 )
 
 // Options of a poller. See the configuration reference for the defaults.
@@ -124,7 +125,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 		w.Pending = w.Pending || newest[i].Position > t.After
 		r, found, err := p.plan(ctx, t, newest[i].Position, w.Upto)
 		if err != nil {
-			return nil, err
+			return nil, TableFault(t.Captured.Table.ID, err)
 		}
 		if found {
 			w.readings = append(w.readings, r)
@@ -161,4 +162,12 @@ func (p *Poller) plan(ctx context.Context, t Progress, newest, upto change.Posit
 // PeekBeyond finds the first event beyond a window: its position and transaction, empty if there is none.
 func (p *Poller) PeekBeyond(ctx context.Context, w *Window) (change.Position, []byte, error) {
 	return p.layout.Peek(ctx, w.beyond, w.Upto)
+}
+
+// TableFault marks an error as its table's own where its class says that the others can go on.
+func TableFault(id change.TableID, err error) error {
+	if class := fault.ClassOf(err); class == fault.Table || class == fault.Poison {
+		return &change.TableError{Table: id, Err: err}
+	}
+	return err
 }

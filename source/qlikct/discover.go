@@ -2,7 +2,6 @@ package qlikct
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -136,11 +135,8 @@ type Missing struct{ error }
 // Unwrap gives the cause.
 func (m *Missing) Unwrap() error { return m.error }
 
-// IsMissing reports that an error says: the change table is not there.
-func IsMissing(err error) bool {
-	var m *Missing
-	return errors.As(err, &m)
-}
+// TableMissing tells the runner that the table is not broken but absent.
+func (m *Missing) TableMissing() bool { return true }
 
 func (l *Layout) capture(c candidate, relations map[change.TableID]*source.Relation) (*source.Captured, error) {
 	changes := relations[c.changes]

@@ -137,7 +137,7 @@ func (l *Layout) Peek(ctx context.Context, tables []*source.Captured, after chan
 		}
 		row, found, err := queryRow(ctx, r.q.peek, &arena, width, string(after), int64(1))
 		if err != nil {
-			return "", nil, &change.TableError{Table: t.Table.ID, Err: err}
+			return "", nil, source.TableFault(t.Table.ID, err)
 		}
 		if found && (first == "" || change.Position(row[0].Raw) < first) {
 			first, id = change.Position(row[0].Raw), nil

@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"time"
+
+	"ctbridge/bridge/change"
+)
+
+// batch is what has been published since the last commit. The records' bytes lie in its slabs, which are used again once the sink has
+// acknowledged them.
+type batch struct {
+	records, bytes int
+	counts         map[CommitKey]int
+	begin          time.Time
+	oldest         time.Time
+
+	slabs   [][]byte // full ones first
+	free    [][]byte
+	events  []*change.Event // of one row: reused by emit
+	pending []change.Record // of one row: reused by emit
+}
+
+// slabSize is how much a slab holds; a record that does not fit gets memory of its own.
+const slabSize = 1 << 20
+
+func (b *batch) full(o Options) bool { return b.records >= o.CommitRecords || b.bytes >= o.CommitBytes }
+
+// space gives an empty slice with room behind it to append one encoding to.
+func (b *batch) space() []byte {
+	n := len(b.slabs)
+	if n == 0 || cap(b.slabs[n-1])-len(b.slabs[n-1]) < slabSize/16 {
+		if f := len(b.free); f > 0 {
+			b.slabs, b.free = append(b.slabs, b.free[f-1][:0]), b.free[:f-1]
+		} else {
+			b.slabs = append(b.slabs, make([]byte, 0, slabSize))
+		}
+		n = len(b.slabs)
+	}
+	slab := b.slabs[n-1]
+	return slab[len(slab):len(slab):cap(slab)]
+}
+
+// keep marks an encoding that was appended to space as used, and returns it with no room behind it.
+func (b *batch) keep(encoded []byte) []byte {
+	slab := &b.slabs[len(b.slabs)-1]
+	if room := cap(*slab) - len(*slab); len(encoded) <= room {
+		*slab = (*slab)[:len(*slab)+len(encoded)]
+	}
+	return encoded[:len(encoded):len(encoded)]
+}
+
+func (b *batch) add(r *change.Record, now time.Time) {
+	if b.records == 0 {
+		b.begin = now
+	}
+	b.records++
+	b.bytes += r.Size()
+}
+
+func (b *batch) count(ev *change.Event) {
+	if b.counts == nil {
+		b.counts = make(map[CommitKey]int)
+	}
+	b.counts[CommitKey{ev.Table.ID, ev.Op}]++
+	if ev.Timestamp.Kind == change.KindInstant {
+		at := time.Unix(ev.Timestamp.Num, int64(ev.Timestamp.Nanos))
+		if b.oldest.IsZero() || at.Before(b.oldest) {
+			b.oldest = at
+		}
+	}
+}
+
+func (b *batch) summary(now time.Time) Commit {
+	return Commit{Counts: b.counts, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
+}
+
+// reset begins a new batch. The slabs are free again: the sink no longer holds them.
+func (b *batch) reset() {
+	b.free = append(b.free, b.slabs...)
+	*b = batch{free: b.free, slabs: b.slabs[:0], events: b.events, pending: b.pending}
+}

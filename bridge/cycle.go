@@ -1,0 +1,250 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// progress is what one cycle did.
+type progress struct {
+	committed bool
+	more      bool // there is more to do at once
+}
+
+// cycle is the line: poll, merge by position, filter, sequence, render and encode, publish, checkpoint. It reads with stop, which ends
+// when the task is told to stop, and publishes with work, which ends a drain's time later (I8).
+func (r *Runner) cycle(stop, work context.Context) (progress, error) {
+	window, err := r.poll(stop)
+	if stop.Err() != nil {
+		return progress{}, nil
+	}
+	if err != nil || window.Empty() {
+		return progress{}, err
+	}
+	events := r.source.Read(stop, window)
+	defer events.Close()
+	var p progress
+	var held *change.Event // whether it is the last of its transaction is known only when the next one is seen (I4)
+	for {
+		ev, err := r.next(stop, events)
+		if err != nil {
+			return p, r.fail(StagePoll, err)
+		}
+		if ev == nil {
+			break
+		}
+		if held != nil {
+			if err := r.emit(work, events, held, !sameTransaction(held, ev.TransactionID)); err != nil {
+				return p, err
+			}
+		}
+		// Rows of equal position are never parted by a commit: the position could not tell them apart after a restart (I2).
+		if held != nil && r.batch.full(r.options) && ev.Position != held.Position {
+			if err := r.commit(work); err != nil {
+				return p, err
+			}
+			p.committed = true
+		}
+		held = ev
+	}
+	if err := r.closeWindow(stop, work, events, window, held); err != nil {
+		return p, err
+	}
+	p.committed = p.committed || r.batch.records > 0
+	p.more = p.committed
+	return p, r.commit(work)
+}
+
+// poll asks the source what can be read now. A table that cannot be detected stops alone.
+func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
+	asked := r.asked()
+	begin := r.options.Now()
+	window, err := r.source.Poll(ctx, asked)
+	if err != nil {
+		return nil, r.tableFault(StagePoll, err)
+	}
+	r.options.Observer.Polled(r.options.Now().Sub(begin))
+	r.options.Observer.SourceReachable(nil)
+	r.options.Observer.Pending(window.Pending)
+	for i, newest := range window.Newest {
+		t := r.tables[asked[i].Captured.Table.ID]
+		t.newest = newest.Position
+		if newest.Problem != nil {
+			r.stopTable(t.id, StagePoll, newest.Problem)
+		} else if newest.Position <= t.state.Position {
+			r.options.Observer.Lag(t.id, 0)
+		}
+	}
+	return window, nil
+}
+
+// next gives the next event that is to be published, nil at the end of the window or when the task is told to stop.
+func (r *Runner) next(stop context.Context, events *source.Merge) (*change.Event, error) {
+	for stop.Err() == nil {
+		ev, err := events.Next()
+		for _, failure := range events.Failures() {
+			r.stopTable(failure.Table, StagePoll, failure.Err)
+		}
+		if stop.Err() != nil {
+			break
+		}
+		if err != nil || ev == nil {
+			return nil, err
+		}
+		r.tables[ev.Table.ID].read++
+		if r.wanted(events, ev) {
+			return ev, nil
+		}
+	}
+	return nil, nil
+}
+
+// wanted applies the row policies (I3). What is left out here never counts in a transaction.
+func (r *Runner) wanted(events *source.Merge, ev *change.Event) bool {
+	if ev.Op != change.OpTruncate {
+		return true
+	}
+	t := r.tables[ev.Table.ID]
+	if r.options.Truncate == TruncateFail {
+		r.stopTable(t.id, StageRender, fault.New(fault.Poison, "change sequence "+string(ev.Position),
+			errors.New("the source table was truncated, for which no message exists"), "set source.qlik.truncate: skip"))
+		events.Drop(t.id)
+		return false
+	}
+	r.skipped = append(r.skipped, skippedRow{table: t, position: ev.Position, reason: DroppedTruncate})
+	return false
+}
+
+// skippedRow is a row that a policy leaves out. It counts, and its table moves past it, only when the events before it are published.
+type skippedRow struct {
+	table    *table
+	position change.Position
+	reason   string
+}
+
+func (r *Runner) passSkipped() {
+	for _, s := range r.skipped {
+		r.options.Log.Warn("row left out", "reason", s.reason, "table", s.table.id.String(), "change_sequence", string(s.position))
+		r.options.Observer.Dropped(s.table.id, s.reason, 1)
+		s.table.passed(s.position, r.options.Now())
+	}
+	r.skipped = r.skipped[:0]
+}
+
+// emit expands, numbers, renders and publishes one row. A row that cannot be rendered stops its table, and its numbers are given back, so
+// that the counters stay without gap (I4). All events of a row are rendered before the first is published.
+func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Event, last bool) error {
+	t := r.tables[ev.Table.ID]
+	if t.broken {
+		return nil // behind a row that could not be published: it is read again with it
+	}
+	ev.Late = ev.Position < r.state.Task.Position
+	if err := r.renderRow(ctx, t, ev, last); err != nil {
+		if fault.ClassOf(err) == fault.Fatal {
+			return r.fail(StageRender, err)
+		}
+		t.broken = true
+		r.stopTable(t.id, StageRender, err)
+		events.Drop(t.id)
+		return nil
+	}
+	if err := r.publish(ctx, t); err != nil {
+		return r.tableFault(StagePublish, err)
+	}
+	r.note(t, ev)
+	return nil
+}
+
+// note remembers a published row: its table's position, the look-back, the counts of the commit.
+func (r *Runner) note(t *table, ev *change.Event) {
+	now := r.options.Now()
+	t.passed(ev.Position, now)
+	r.state.Task.Position = max(r.state.Task.Position, ev.Position)
+	for _, published := range r.batch.events {
+		r.batch.count(published)
+	}
+	if ev.Late {
+		r.options.Observer.Late(t.id, 1)
+		r.options.Log.Warn("row published late: it became visible after later ones had been published",
+			"table", t.id.String(), "change_sequence", string(ev.Position), "hint", "widen source.horizon.settle")
+	}
+	if !t.lagShown && ev.Timestamp.Kind == change.KindInstant {
+		t.lagShown = true
+		r.options.Observer.Lag(t.id, max(0, now.Sub(time.Unix(ev.Timestamp.Num, int64(ev.Timestamp.Nanos)))))
+	}
+	r.passSkipped()
+}
+
+// closeWindow publishes the event that was held back at the end. It is the last of its transaction unless a row of the same one is
+// visible beyond the horizon: then it waits for that row, so that a last flag always comes.
+func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, window *source.Window, held *change.Event) error {
+	defer func() { r.skipped = r.skipped[:0] }()
+	if stop.Err() != nil {
+		return nil
+	}
+	for table, policies := range events.Skipped() {
+		for policy, n := range policies {
+			r.options.Observer.Dropped(table, policy, n)
+		}
+	}
+	if held == nil {
+		r.passSkipped()
+		return nil
+	}
+	beyond, id, err := r.source.PeekBeyond(stop, window)
+	if err != nil {
+		return r.tableFault(StagePoll, err)
+	}
+	if beyond != "" && sameTransaction(held, id) {
+		return nil
+	}
+	return r.emit(work, events, held, true)
+}
+
+// commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets
+// them (I11).
+func (r *Runner) commit(ctx context.Context) error {
+	r.state.Task.Transactions = r.sequencer.transactions()
+	r.state.Layout = r.source.Memory()
+	r.expireLookback()
+	entries := r.state.Entries()
+	if r.batch.records == 0 && len(entries) == 0 {
+		return nil
+	}
+	if err := r.sink.Commit(ctx, entries); err != nil {
+		return r.tableFault(StageCheckpoint, err)
+	}
+	r.options.Observer.SinkReachable(nil)
+	r.options.Observer.Committed(r.batch.summary(r.options.Now()))
+	r.batch.reset()
+	r.afterCommit()
+	return nil
+}
+
+func (r *Runner) afterCommit() {
+	for _, t := range r.order {
+		if t.read > 0 {
+			r.options.Observer.RowsRead(t.id, t.read)
+		}
+		t.read, t.lagShown = 0, false
+		if t.newest <= t.state.Position {
+			r.options.Observer.Lag(t.id, 0)
+		}
+	}
+}
+
+func (r *Runner) expireLookback() {
+	before, most := r.options.Now().Add(-r.options.LookbackFor), r.options.LookbackRows
+	for _, t := range r.order {
+		t.state.Window.Expire(before, most)
+	}
+}
+
+func sameTransaction(ev *change.Event, id []byte) bool {
+	return len(ev.TransactionID) > 0 && string(ev.TransactionID) == string(id)
+}

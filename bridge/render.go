@@ -1,0 +1,173 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/fault"
+)
+
+// renderer makes the records of one table version.
+type renderer struct {
+	topic   string
+	value   Encoder
+	key     Encoder // encoded keys; nil = text keys
+	text    *envelope.TextKey
+	notices []change.Record // metadata messages of this version
+}
+
+// renderRow numbers and renders the events of one row into the batch's pending records. On an error nothing is pending and the numbers are
+// given back.
+func (r *Runner) renderRow(ctx context.Context, t *table, ev *change.Event, last bool) error {
+	b := &r.batch
+	b.pending = b.pending[:0]
+	if t.renderer == nil {
+		if err := r.compile(ctx, t); err != nil {
+			return err
+		}
+	}
+	b.events = r.options.Envelope.Expand(b.events[:0], ev)
+	for i, part := range b.events {
+		r.sequencer.number(part, last && i == len(b.events)-1)
+		record, err := r.render(t.renderer, part)
+		if err != nil {
+			for _, numbered := range b.events[:i+1] {
+				r.sequencer.takeBack(numbered)
+			}
+			return fault.New(fault.Poison, fmt.Sprintf("table %s, position %s", t.id, ev.Position), err, "")
+		}
+		b.pending = append(b.pending, record)
+	}
+	return nil
+}
+
+// publish hands the rendered row to the sink, the metadata of a new version first (I9).
+func (r *Runner) publish(ctx context.Context, t *table) error {
+	if err := r.announce(ctx, t); err != nil {
+		return err
+	}
+	for i := range r.batch.pending {
+		if err := r.send(ctx, &r.batch.pending[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) send(ctx context.Context, record *change.Record) error {
+	if err := r.sink.Publish(ctx, record); err != nil {
+		return err
+	}
+	r.batch.add(record, r.options.Now())
+	return nil
+}
+
+// compile declares the messages of a table version, registers their schemas and builds the encoders. Whatever fails here concerns this
+// table alone: tables whose schemas are known go on while a registry is away.
+func (r *Runner) compile(ctx context.Context, t *table) (err error) {
+	defer func() {
+		if err != nil && fault.ClassOf(err) != fault.Fatal {
+			err = &change.TableError{Table: t.id, Err: err}
+		}
+	}()
+	declared, err := r.options.Envelope.Declare(t.captured.Table)
+	if err != nil {
+		return err
+	}
+	out := &renderer{}
+	if out.topic, err = r.options.Topic(t.id); err != nil {
+		return err
+	}
+	if out.value, err = r.options.Format.Value(ctx, out.topic, declared.Value); err != nil {
+		return err
+	}
+	if r.options.EncodedKey && declared.Key != nil {
+		if out.key, err = r.options.Format.Key(ctx, out.topic, declared.Key); err != nil {
+			return err
+		}
+	}
+	if out.text, err = envelope.NewTextKey(r.options.KeyMode, t.captured.Table); err != nil {
+		return err
+	}
+	if err := r.compileNotices(ctx, t, out, declared.Metadata); err != nil {
+		return err
+	}
+	t.renderer = out
+	return nil
+}
+
+func (r *Runner) compileNotices(ctx context.Context, t *table, out *renderer, notices []envelope.Notice) error {
+	if r.options.MetadataTopic == "" {
+		return nil
+	}
+	for _, n := range notices {
+		encoder, err := r.options.Notices.Value(ctx, r.options.MetadataTopic, n.Value)
+		if err != nil {
+			return err
+		}
+		value, err := encoder.Append(nil, &change.Event{Table: t.captured.Table})
+		if err != nil {
+			return err
+		}
+		out.notices = append(out.notices, change.Record{Table: t.id, Topic: r.options.MetadataTopic, Key: n.Key, Value: value})
+	}
+	return nil
+}
+
+// announce publishes the metadata of a version once, before its first record (I9).
+func (r *Runner) announce(ctx context.Context, t *table) error {
+	if t.state.Announced == t.state.Version {
+		return nil
+	}
+	for i := range t.renderer.notices {
+		if err := r.send(ctx, &t.renderer.notices[i]); err != nil {
+			return err
+		}
+	}
+	t.state.Announced = t.state.Version
+	t.state.Touch()
+	return nil
+}
+
+// render encodes the event into the batch's memory.
+func (r *Runner) render(n *renderer, ev *change.Event) (change.Record, error) {
+	record := change.Record{Table: ev.Table.ID, Topic: n.topic}
+	value, err := n.value.Append(r.batch.space(), ev)
+	if err != nil {
+		return record, err
+	}
+	record.Value = r.batch.keep(value)
+	if err := r.renderKey(n, ev, &record); err != nil {
+		return record, err
+	}
+	if size := record.Size(); size > r.options.MaxRecordBytes {
+		return record, fault.New(fault.Poison, "render", fmt.Errorf("the record has %d bytes, more than kafka.max_message_bytes %d", size, r.options.MaxRecordBytes),
+			"raise kafka.max_message_bytes together with the topic's max.message.bytes")
+	}
+	return record, nil
+}
+
+func (r *Runner) renderKey(n *renderer, ev *change.Event, record *change.Record) error {
+	if n.key != nil {
+		if ev.Row() == nil {
+			return errors.New("the event has no row to take a key from")
+		}
+		key, err := n.key.Append(r.batch.space(), ev)
+		if err == nil {
+			record.Key = r.batch.keep(key)
+		}
+		return err
+	}
+	if key, ok, err := n.text.Append(r.batch.space(), ev); err != nil {
+		return err
+	} else if ok {
+		record.Key = r.batch.keep(key)
+		return nil
+	}
+	by, _, err := n.text.AppendPartition(r.batch.space(), ev)
+	record.PartitionBy = r.batch.keep(by)
+	return err
+}

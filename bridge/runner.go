@@ -1,0 +1,240 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// TruncatePolicy says what to do with a TRUNCATE, for which no message has a symbol.
+type TruncatePolicy string
+
+// The truncate policies.
+const (
+	TruncateSkip TruncatePolicy = "skip" // leave it out, logged and counted (default)
+	TruncateFail TruncatePolicy = "fail" // stop the table
+)
+
+// DroppedTruncate is the reason under which skipped TRUNCATE rows are counted.
+const DroppedTruncate = "truncate"
+
+// Options of a runner. Durations and limits must be set; package config has the defaults.
+type Options struct {
+	Task            string
+	PollInterval    time.Duration
+	Rediscover      time.Duration // how often tables are looked for
+	StartupTimeout  time.Duration // how long the neighbours may stay away at the start
+	ShutdownTimeout time.Duration // how long a drain may take (I8)
+	CommitRecords   int           // records per commit at most
+	CommitBytes     int           // bytes per commit at most
+	MaxRecordBytes  int           // a larger record stops its table
+	LookbackFor     time.Duration // see checkpoint.Window
+	LookbackRows    int
+	Truncate        TruncatePolicy
+
+	Topic         func(change.TableID) (string, error)
+	MetadataTopic string // empty = metadata messages are not published
+	KeyMode       envelope.KeyMode
+	EncodedKey    bool // the key is an encoded record of the key columns, not text
+
+	Envelope envelope.Envelope
+	Format   Format
+	Notices  Format // encodes metadata messages
+	Observer Observer
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Source is what the runner reads from; *source.Poller is one.
+type Source interface {
+	Discover(ctx context.Context) (source.Discovery, error)
+	Poll(ctx context.Context, tables []source.Progress) (*source.Window, error)
+	Read(ctx context.Context, w *source.Window) *source.Merge
+	PeekBeyond(ctx context.Context, w *source.Window) (change.Position, []byte, error)
+	Memory() []byte
+	Recall(memory []byte) error
+}
+
+// Runner moves changes from a source to a sink.
+type Runner struct {
+	options Options
+	source  Source
+	sink    Sink
+
+	// All of these belong to the goroutine of Run, and are rebuilt from the checkpoint after any error (I11).
+	state      *checkpoint.State
+	tables     map[change.TableID]*table
+	order      []*table // tables sorted by id
+	sequencer  sequencer
+	batch      batch
+	skipped    []skippedRow // left out behind the event that is held back
+	discovered time.Time
+	started    bool // everything has answered once
+
+	troubles map[change.TableID]*trouble // failed tables; they outlive a session
+}
+
+// New builds a runner; it starts nothing.
+func New(src Source, sink Sink, o Options) *Runner {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble)}
+}
+
+// Run moves changes until ctx ends, then drains: what has been read is published and checkpointed within the shutdown time-out (I8). It
+// returns nil after a drain and an error when the task cannot go on (fault.Fatal, fault.Config), or when the neighbours did not
+// answer within the start-up time-out.
+func (r *Runner) Run(ctx context.Context) error {
+	begin := r.options.Now()
+	pause := backoff{least: 200 * time.Millisecond, most: 10 * time.Second}
+	for {
+		moved, err := r.session(ctx)
+		if ctx.Err() != nil {
+			return drained(err)
+		}
+		class := fault.ClassOf(err)
+		if class == fault.Fatal || class == fault.Config {
+			return err
+		}
+		if !r.started && r.options.Now().Sub(begin) >= r.options.StartupTimeout {
+			return fmt.Errorf("not started within source.startup_timeout (%s): %w", r.options.StartupTimeout, err)
+		}
+		if moved {
+			pause.reset()
+		}
+		wait := pause.next()
+		r.options.Log.Warn("cycle failed, starting again from the checkpoint", "error", err, "class", class.String(), "pause", wait)
+		sleep(ctx, wait)
+	}
+}
+
+// drained is what a session ended by a stop leaves of its error: a failed last commit is repeated by the next start, but it is told.
+func drained(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("while draining: %w", err)
+}
+
+// session opens the sink, takes over its checkpoint and cycles until something fails. moved tells that at least one commit was made.
+func (r *Runner) session(ctx context.Context) (moved bool, err error) {
+	// The last batch is still to be committed when ctx ends: the work goes on for the shutdown time-out.
+	work, cancel := graceful(ctx, r.options.ShutdownTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.abort(work))
+		}
+	}()
+	if err := r.open(work); err != nil {
+		return false, err
+	}
+	for {
+		if err := r.rediscover(ctx); err != nil {
+			return moved, err
+		}
+		progress, err := r.cycle(ctx, work)
+		moved = moved || progress.committed
+		if err != nil || ctx.Err() != nil {
+			return moved, err
+		}
+		r.heal()
+		if !progress.more {
+			sleep(ctx, jitter(r.options.PollInterval))
+		}
+	}
+}
+
+// open loads the checkpoint from durable truth and forgets everything else (I11).
+func (r *Runner) open(ctx context.Context) error {
+	entries, err := r.sink.Open(ctx)
+	r.options.Observer.SinkReachable(err)
+	if err != nil {
+		return r.fail(StageCheckpoint, err)
+	}
+	if r.state, err = checkpoint.Decode(entries, r.options.Now()); err != nil {
+		return r.fail(StageCheckpoint, err)
+	}
+	if err := r.source.Recall(r.state.Layout); err != nil {
+		return r.fail(StageCheckpoint, err)
+	}
+	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
+	r.sequencer = newSequencer(r.state.Task.Transactions)
+	r.batch, r.skipped = batch{}, nil
+	if r.options.MetadataTopic != "" {
+		if err := r.sink.EnsureTopic(ctx, r.options.MetadataTopic, change.MetadataTopic); err != nil {
+			return r.fail(StagePublish, err)
+		}
+	}
+	return nil
+}
+
+func (r *Runner) abort(ctx context.Context) error {
+	r.batch.reset()
+	if err := r.sink.Abort(ctx); err != nil {
+		// The next Open starts from the checkpoint whatever Abort could do; only a fenced sink must stop the task.
+		if fault.ClassOf(err) == fault.Fatal {
+			return err
+		}
+		r.options.Log.Debug("abort", "error", err)
+	}
+	return nil
+}
+
+// fail reports an error of a stage and hands it on.
+func (r *Runner) fail(stage Stage, err error) error {
+	r.options.Observer.Failed(stage, fault.ClassOf(err), err)
+	switch stage {
+	case StageDiscover, StagePoll:
+		r.options.Observer.SourceReachable(err)
+	case StagePublish, StageCheckpoint:
+		r.options.Observer.SinkReachable(err)
+	case StageRender:
+	}
+	return err
+}
+
+// graceful gives a context that ends a while after its parent does.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() { stop(); cancel() }
+}
+
+// sleep waits, or returns early when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// jitter spreads a pause by a tenth, so that many tasks do not poll one server in step.
+func jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d - d/20 + time.Duration(rand.Int64N(int64(d)/10+1))
+}
+
+// backoff doubles a pause from least to most.
+type backoff struct{ least, most, now time.Duration }
+
+func (b *backoff) reset() { b.now = 0 }
+
+func (b *backoff) next() time.Duration {
+	b.now = min(max(b.now*2, b.least), b.most)
+	return jitter(b.now)
+}

@@ -1,0 +1,230 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+)
+
+// table is a captured table in this session.
+type table struct {
+	id       change.TableID
+	captured *source.Captured
+	state    *checkpoint.Table
+	renderer *renderer // nil until its first event
+	newest   change.Position
+	read     int // rows since the last commit
+	lagShown bool
+	stopped  bool // by an error in this session: it is no longer read
+	broken   bool // a row of it could not be published in this session: no later one may be (I2)
+}
+
+// passed moves the table's position behind an event. A late row never moves it back (I2).
+func (t *table) passed(p change.Position, now time.Time) {
+	t.state.Position = max(t.state.Position, p)
+	t.state.Window.Add(p, now)
+	t.state.Touch()
+}
+
+// trouble is a failed table waiting to be tried again.
+type trouble struct {
+	err   error
+	state TableState
+	pause backoff
+	due   time.Time
+}
+
+// rediscover looks for tables at the start, on an interval, and when a failed table is due. Added tables join, the others go on.
+func (r *Runner) rediscover(ctx context.Context) error {
+	now := r.options.Now()
+	if !r.discovered.IsZero() && now.Sub(r.discovered) < r.options.Rediscover && !r.troubleDue(now) {
+		return nil
+	}
+	found, err := r.source.Discover(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return r.fail(StageDiscover, err)
+	}
+	r.options.Observer.SourceReachable(nil)
+	r.discovered = now
+	for _, problem := range found.Problems {
+		if !r.waits(problem.Table, now) {
+			r.stopTable(problem.Table, StageDiscover, problem.Err)
+		}
+	}
+	for _, captured := range found.Tables {
+		if err := r.admit(ctx, captured, now); err != nil {
+			return err
+		}
+	}
+	r.stillMissing(found, now)
+	r.sortTables()
+	r.announceStart()
+	return nil
+}
+
+func (r *Runner) announceStart() {
+	if r.started {
+		return
+	}
+	r.started = true
+	r.options.Log.Info("started", "task", r.options.Task, "tables", len(r.tables), "failed", len(r.troubles), "position", string(r.state.Task.Position))
+}
+
+// waits tells that a table has failed and its pause is not over.
+func (r *Runner) waits(id change.TableID, now time.Time) bool {
+	t := r.troubles[id]
+	return t != nil && now.Before(t.due)
+}
+
+// stillMissing lengthens the pause of failed tables that discovery no longer finds.
+func (r *Runner) stillMissing(found source.Discovery, now time.Time) {
+	seen := make(map[change.TableID]bool, len(found.Tables))
+	for _, captured := range found.Tables {
+		seen[captured.Table.ID] = true
+	}
+	for id, t := range r.troubles {
+		if !seen[id] && !now.Before(t.due) {
+			t.state, t.due = TableMissing, now.Add(t.pause.next())
+			r.options.Observer.TableChanged(id, t.state, 0, t.err)
+		}
+	}
+}
+
+func (r *Runner) troubleDue(now time.Time) bool {
+	for _, t := range r.troubles {
+		if !now.Before(t.due) {
+			return true
+		}
+	}
+	return false
+}
+
+// admit takes a found table into the session, or back into it once its pause is over.
+func (r *Runner) admit(ctx context.Context, captured *source.Captured, now time.Time) error {
+	id := captured.Table.ID
+	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped {
+		return nil
+	}
+	topic, err := r.options.Topic(id)
+	if err == nil {
+		err = r.sink.EnsureTopic(ctx, topic, change.DataTopic)
+	}
+	if err != nil {
+		return r.admitFailed(id, err)
+	}
+	t := &table{id: id, captured: captured, state: r.state.Table(id)}
+	t.restructure()
+	r.tables[id] = t
+	if r.troubles[id] == nil {
+		r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
+	}
+	return nil
+}
+
+// admitFailed lets a topic's own trouble stop only its table.
+func (r *Runner) admitFailed(id change.TableID, err error) error {
+	if class := fault.ClassOf(err); class != fault.Table && class != fault.Config {
+		return r.fail(StagePublish, err)
+	}
+	r.stopTable(id, StagePublish, err)
+	return nil
+}
+
+// restructure compares the table's structure with the one in the checkpoint and raises the version when it has changed.
+func (t *table) restructure() {
+	structure := fingerprint(t.captured.Table)
+	if t.state.Structure != structure {
+		t.state.Version++
+		t.state.Structure, t.state.Identity = structure, t.captured.Identity
+		t.state.Touch()
+	}
+	t.captured.Table.Version = t.state.Version
+}
+
+// fingerprint is a digest of everything about a table that messages show.
+func fingerprint(t *change.Table) string {
+	h := sha256.New()
+	for _, c := range t.Columns {
+		fmt.Fprintf(h, "%q %d %d %d %d %q %t %d\n", c.Name, c.Type.Kind, c.Type.Length, c.Type.Precision, c.Type.Scale, c.Native, c.Nullable, c.KeyPosition)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func (r *Runner) sortTables() {
+	r.order = r.order[:0]
+	for _, t := range r.tables {
+		r.order = append(r.order, t)
+	}
+	sort.Slice(r.order, func(i, j int) bool { return r.order[i].id.String() < r.order[j].id.String() })
+}
+
+// asked lists the tables to poll.
+func (r *Runner) asked() []source.Progress {
+	var out []source.Progress
+	for _, t := range r.order {
+		if !t.stopped {
+			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window})
+		}
+	}
+	return out
+}
+
+// stopTable takes a table out of the session; it is tried again with a growing pause. The other tables go on.
+func (r *Runner) stopTable(id change.TableID, stage Stage, err error) {
+	t := r.troubles[id]
+	if t == nil {
+		t = &trouble{pause: backoff{least: time.Second, most: time.Minute}}
+		r.troubles[id] = t
+	}
+	t.err, t.state = err, TableFailed
+	if isMissing(err) {
+		t.state = TableMissing
+	}
+	t.due = r.options.Now().Add(t.pause.next())
+	version := 0
+	if own := r.tables[id]; own != nil {
+		own.stopped, version = true, own.state.Version
+	}
+	r.options.Observer.Failed(stage, fault.ClassOf(err), err)
+	r.options.Observer.TableChanged(id, t.state, version, err)
+	r.options.Log.Error("table stopped", "table", id.String(), "stage", string(stage), "error", err)
+}
+
+// isMissing asks the error itself: a layout knows what a missing change table looks like.
+func isMissing(err error) bool {
+	var m interface{ TableMissing() bool }
+	return errors.As(err, &m) && m.TableMissing()
+}
+
+// heal marks failed tables as well again after a cycle that they went through.
+func (r *Runner) heal() {
+	for id := range r.troubles {
+		if t := r.tables[id]; t != nil && !t.stopped {
+			delete(r.troubles, id)
+			r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
+			r.options.Log.Info("table streams again", "table", id.String())
+		}
+	}
+}
+
+// tableFault stops the table that an error belongs to, then hands the error on: the session starts again without that table.
+func (r *Runner) tableFault(stage Stage, err error) error {
+	var own *change.TableError
+	if errors.As(err, &own) {
+		r.stopTable(own.Table, stage, own.Err)
+		return fault.New(fault.Retry, "", err, "")
+	}
+	return r.fail(stage, err)
+}
