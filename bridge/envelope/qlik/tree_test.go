@@ -7,12 +7,13 @@ import (
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/envelope"
+	"ctbridge/schema/avro"
 )
 
 // options are the defaults with a still clock and the given changes.
 func options(set ...func(*Options)) Options {
 	o := Defaults("orders", "qlik-server")
-	o.SchemaText = schemaText
+	o.SchemaText = avro.SchemaText
 	o.Now = func() time.Time { return time.Date(2018, 4, 13, 20, 13, 58, 289_999_000, time.FixedZone("", 2*3600)) }
 	for _, f := range set {
 		f(&o)

@@ -1,0 +1,35 @@
+package qlik
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a JSON text (a message or a schema) with testdata, indented so that a difference can be read.
+func golden(t *testing.T, name string, text []byte) {
+	t.Helper()
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, text)
+	}
+	indented.WriteByte('\n')
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run with -update to write it)", err)
+	}
+	if !bytes.Equal(indented.Bytes(), want) {
+		t.Errorf("%s differs:\n%s", path, indented.Bytes())
+	}
+}
