@@ -1,0 +1,225 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
+)
+
+// maxTopicName is the longest name that Kafka takes: with the partition's suffix it must fit a file name of 255 bytes.
+const maxTopicName = 249
+
+// CheckTopicName reports why a name is not a legal topic name (org.apache.kafka.common.internals.Topic): letters, digits, '.', '_' and
+// '-', at most 249 of them, and neither "." nor "..".
+func CheckTopicName(name string) error {
+	var err error
+	switch {
+	case name == "":
+		err = errors.New("the name is empty")
+	case name == "." || name == "..":
+		err = fmt.Errorf("%q is not a name", name)
+	case len(name) > maxTopicName:
+		err = fmt.Errorf("the name has %d characters, at most %d are allowed", len(name), maxTopicName)
+	default:
+		if i := strings.IndexFunc(name, illegal); i >= 0 {
+			err = fmt.Errorf("character %q is not allowed", []rune(name[i:])[0])
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.Table, fmt.Sprintf("topic %q", name), err, "topic names are made of letters, digits, '.', '_' and '-'")
+}
+
+func illegal(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+}
+
+// ensure creates a topic that does not exist; a known one costs nothing. Errors have the class that fits a data topic.
+func (s *session) ensure(ctx context.Context, name string, role change.TopicRole) error {
+	if s.topics[name] != nil {
+		return nil
+	}
+	if err := CheckTopicName(name); err != nil {
+		return err
+	}
+	found, err := s.describe(ctx, name)
+	if err != nil {
+		return err
+	}
+	if errors.Is(found.Err, sarama.ErrUnknownTopicOrPartition) {
+		if err := s.create(ctx, name, role); err != nil {
+			return err
+		}
+		if found, err = s.awaitLeaders(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := s.usable(name, found); err != nil {
+		return err
+	}
+	s.topics[name] = &topicUse{}
+	return nil
+}
+
+// usable reports why a topic that exists cannot be written to.
+func (s *session) usable(name string, found *sarama.TopicMetadata) error {
+	switch {
+	case found.Err != sarama.ErrNoError && found.Err != sarama.ErrLeaderNotAvailable:
+		return s.fail("topic "+name, found.Err)
+	case !mayWrite(found):
+		return s.fail("topic "+name, sarama.ErrTopicAuthorizationFailed)
+	}
+	return nil
+}
+
+// mayWrite reads the bit field of KIP-430. Brokers without authorizer, and old ones, leave it out: the smallest number.
+func mayWrite(found *sarama.TopicMetadata) bool {
+	const none, write = -1 << 31, 1 << 4
+	ops := found.TopicAuthorizedOperations
+	return ops == none || ops == 0 || ops&write != 0
+}
+
+// describe asks for a topic with the rights this user has on it. A missing topic is not an error but found.Err.
+func (s *session) describe(ctx context.Context, name string) (*sarama.TopicMetadata, error) {
+	var response *sarama.MetadataResponse
+	err := s.call(ctx, func() error {
+		broker, err := s.anyBroker(name)
+		if err != nil {
+			return err
+		}
+		request := sarama.NewMetadataRequest(s.front.Config().Version, []string{name})
+		request.IncludeTopicAuthorizedOperations = true
+		response, err = broker.GetMetadata(request)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail("describe topic "+name, err)
+	}
+	if len(response.Topics) != 1 {
+		return nil, s.fail("describe topic "+name, sarama.ErrIncompleteResponse)
+	}
+	return response.Topics[0], nil
+}
+
+// anyBroker gives a connected broker and leaves fresh metadata of the topic in the front client.
+func (s *session) anyBroker(topic string) (*sarama.Broker, error) {
+	var code sarama.KError
+	if err := s.front.RefreshMetadata(topic); err != nil && !errors.As(err, &code) {
+		return nil, err
+	} else if errors.Is(err, sarama.ErrSASLAuthenticationFailed) {
+		return nil, err
+	}
+	if broker := s.front.LeastLoadedBroker(); broker != nil {
+		return broker, nil
+	}
+	return nil, sarama.ErrOutOfBrokers
+}
+
+func (s *session) create(ctx context.Context, name string, role change.TopicRole) error {
+	if !*s.conf.CreateTopics {
+		return fault.New(fault.Table, "topic "+name, sarama.ErrUnknownTopicOrPartition,
+			"create it, or let the bridge do so by switching topic creation on")
+	}
+	settings := s.conf.settings(role)
+	err := s.call(ctx, func() error {
+		admin, err := sarama.NewClusterAdminFromClient(s.front)
+		if err != nil {
+			return err
+		}
+		return admin.CreateTopic(name, settings.detail(), false)
+	})
+	switch {
+	case err == nil || errors.Is(err, sarama.ErrTopicAlreadyExists):
+		return nil
+	case errors.Is(err, sarama.ErrInvalidReplicationFactor):
+		err = fmt.Errorf("replication factor %d, but the cluster has %d broker(s): %w", settings.ReplicationFactor, len(s.front.Brokers()), err)
+	case errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed):
+		return fault.New(fault.Table, "create topic "+name, err, "grant Create on the topic or the cluster to this user, or create the topic by hand")
+	}
+	return s.fail("create topic "+name, err)
+}
+
+func (t TopicSettings) detail() *sarama.TopicDetail {
+	entries := make(map[string]*string, len(t.Config))
+	for name, value := range maps.All(t.Config) {
+		entries[name] = &value
+	}
+	return &sarama.TopicDetail{NumPartitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, ConfigEntries: entries}
+}
+
+// leaderPoll is how often a new topic is looked at until it has leaders.
+const leaderPoll = 20 * time.Millisecond
+
+// awaitLeaders returns when every partition of a new topic has a leader.
+func (s *session) awaitLeaders(ctx context.Context, name string) (*sarama.TopicMetadata, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.OpenTimeout, errors.New("the new topic got no leaders in time"))
+	defer cancel()
+	ticker := time.NewTicker(leaderPoll)
+	defer ticker.Stop()
+	for {
+		found, err := s.describe(ctx, name)
+		if err != nil || found.Err == sarama.ErrNoError && led(found) {
+			return found, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, s.fail("create topic "+name, context.Cause(ctx))
+		}
+	}
+}
+
+func led(t *sarama.TopicMetadata) bool {
+	for _, p := range t.Partitions {
+		if p.Err != sarama.ErrNoError {
+			return false
+		}
+	}
+	return len(t.Partitions) > 0
+}
+
+// denied finds the topic of this session that must not be written to: a refused transaction does not say which.
+func (s *session) denied(ctx context.Context) error {
+	for name, use := range s.topics {
+		found, err := s.describe(ctx, name)
+		if err != nil {
+			return nil
+		}
+		if err := s.usable(name, found); err != nil && fault.ClassOf(err) == fault.Table {
+			return &change.TableError{Table: use.table, Err: err}
+		}
+	}
+	return nil
+}
+
+// verifyCompacted reports an existing checkpoint topic that would lose entries in time.
+func (s *session) verifyCompacted(ctx context.Context, name string) error {
+	var entries []sarama.ConfigEntry
+	err := s.call(ctx, func() error {
+		admin, err := sarama.NewClusterAdminFromClient(s.front)
+		if err != nil {
+			return err
+		}
+		entries, err = admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: []string{"cleanup.policy"}})
+		return err
+	})
+	if err != nil {
+		return s.fail("read settings of checkpoint topic "+name, err)
+	}
+	for _, e := range entries {
+		if e.Name == "cleanup.policy" && e.Value != "compact" {
+			return fault.New(fault.Fatal, "checkpoint topic "+name, fmt.Errorf("its cleanup.policy is %q", e.Value),
+				"set it to compact, or the checkpoint will be lost: kafka-configs --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=compact")
+		}
+	}
+	return nil
+}

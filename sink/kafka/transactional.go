@@ -1,0 +1,304 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/fault"
+)
+
+// Transactional is the sink of `delivery: exactly_once`: what Commit is given becomes visible together with the records, or not at all (I5).
+// Readers of the topics need isolation level read_committed.
+//
+// It writes no transaction when there is nothing to write, and it begins one with the first record. A transaction that is not finished
+// within Config.TransactionTimeout is given up, as the brokers would do.
+type Transactional struct {
+	conf  Config
+	id    string // transactional id
+	topic string // of the checkpoint
+
+	instance string   // who we are in the markers
+	session  *session // nil when not open
+	inTxn    bool
+	timer    *time.Timer // runs while in a transaction
+	broken   error       // what the session ended with; only Open gets over it
+}
+
+// NewTransactional makes a sink with that transactional id, by convention "ctbridge.<task>.<shard>". Several shards of a task may share the
+// checkpoint topic: each reads the entries of all.
+func NewTransactional(c Config, transactionalID, checkpointTopic string) (*Transactional, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if transactionalID == "" {
+		return nil, fault.New(fault.Config, "kafka", errors.New("the transactional id is empty"), "")
+	}
+	if err := CheckTopicName(checkpointTopic); err != nil {
+		return nil, fault.New(fault.Config, "checkpoint topic", err, "")
+	}
+	return &Transactional{conf: c, id: transactionalID, topic: checkpointTopic, instance: newInstance()}, nil
+}
+
+// Open fences every older instance with the same transactional id and then reads the checkpoint, so that nothing can be added to it behind
+// our back (I2, I11).
+func (t *Transactional) Open(ctx context.Context) (map[string][]byte, error) {
+	t.end()
+	ctx, cancel := t.conf.openDeadline(ctx)
+	defer cancel()
+	entries, err := t.open(ctx)
+	if err != nil {
+		err = t.giveUp(ctx, err)
+		t.end()
+		return nil, err
+	}
+	return entries, nil
+}
+
+func (t *Transactional) open(ctx context.Context) (map[string][]byte, error) {
+	s, err := connect(ctx, t.conf)
+	if err != nil {
+		return nil, err
+	}
+	t.session = s
+	if err := s.openCheckpoint(ctx, t.topic); err != nil {
+		return nil, err
+	}
+	if err := s.produce(ctx, t.id, t.conf.TransactionTimeout); err != nil {
+		return nil, err
+	}
+	last, err := t.writeMarker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.loadCheckpoint(ctx, t.topic, last)
+}
+
+// openDeadline bounds an Open.
+func (c Config) openDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.OpenTimeout, fmt.Errorf("Kafka did not answer within %v", c.OpenTimeout))
+}
+
+// writeMarker commits the marker of this instance and returns its offset.
+func (t *Transactional) writeMarker(ctx context.Context) (int64, error) {
+	value, err := json.Marshal(marker{Version: 1, ID: t.instance, Started: time.Now().UTC()})
+	if err != nil {
+		return 0, err
+	}
+	m, err := t.session.checkpointMessage(t.topic, checkpoint.Entry{Key: markerPrefix + t.id, Value: value})
+	if err != nil {
+		return 0, err
+	}
+	if err := t.begin(); err != nil {
+		return 0, err
+	}
+	var offset int64
+	m.offset = &offset
+	if err := t.session.send(ctx, m); err != nil {
+		return 0, err
+	}
+	err = t.commit(ctx)
+	return offset, err
+}
+
+// EnsureTopic creates a missing topic with the settings of its role. Topics that were seen cost nothing.
+func (t *Transactional) EnsureTopic(ctx context.Context, name string, role change.TopicRole) error {
+	if err := t.opened(); err != nil {
+		return err
+	}
+	return t.session.ensure(ctx, name, role)
+}
+
+// Publish hands one record over and waits while too much is on its way. Nobody reads it before Commit. A record that is refused at once (too
+// large, its topic denied) leaves the transaction as it was; every other error ends it.
+func (t *Transactional) Publish(ctx context.Context, r *change.Record) error {
+	err := t.opened()
+	if err != nil {
+		return err
+	}
+	if err = t.session.accept(ctx, r); refused(err) {
+		return err
+	}
+	if err == nil {
+		err = t.begin()
+	}
+	if err == nil {
+		err = t.session.send(ctx, newMessage(r))
+	}
+	if err != nil {
+		return t.giveUp(ctx, err)
+	}
+	return nil
+}
+
+// refused reports an error about one record or table.
+func refused(err error) bool {
+	var table *change.TableError
+	return errors.As(err, &table)
+}
+
+// Commit makes the records since the last Commit and the entries visible in one step. When it fails, the next Open tells what Kafka kept.
+func (t *Transactional) Commit(ctx context.Context, entries []checkpoint.Entry) error {
+	if err := t.opened(); err != nil {
+		return err
+	}
+	if !t.inTxn && len(entries) == 0 {
+		return nil
+	}
+	err := t.begin()
+	for i := 0; i < len(entries) && err == nil; i++ {
+		var m *message
+		if m, err = t.session.checkpointMessage(t.topic, entries[i]); err == nil {
+			err = t.session.send(ctx, m)
+		}
+	}
+	if err == nil {
+		err = t.commit(ctx)
+	}
+	if err != nil {
+		return t.giveUp(ctx, err)
+	}
+	return nil
+}
+
+// begin begins a transaction, in the client only: the brokers hear of it with the first record.
+func (t *Transactional) begin() error {
+	if t.inTxn {
+		return nil
+	}
+	if err := t.session.producer.BeginTxn(); err != nil {
+		return t.session.fail("begin transaction", err)
+	}
+	t.inTxn = true
+	t.timer = time.NewTimer(t.conf.TransactionTimeout) // the brokers would end it then
+	t.session.window.timeUp = t.timer.C
+	return nil
+}
+
+// commit waits for all acks (I1) and ends the transaction.
+func (t *Transactional) commit(ctx context.Context) error {
+	if err := t.session.flush(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.conf.TransactionTimeout, errTimeUp)
+	defer cancel()
+	if err := t.session.call(ctx, t.session.producer.CommitTxn); err != nil {
+		return t.session.fail("commit transaction", err)
+	}
+	t.leaveTxn()
+	return nil
+}
+
+func (t *Transactional) leaveTxn() {
+	t.inTxn = false
+	t.timer.Stop()
+	t.session.window.timeUp = nil
+}
+
+// Abort gives up everything since the last Commit and ends the session.
+func (t *Transactional) Abort(ctx context.Context) error {
+	if t.session == nil {
+		return nil
+	}
+	err := t.abortTxn(ctx)
+	t.end()
+	if isFenced(err) {
+		return t.verdict(ctx, err)
+	}
+	return nil // what could not be aborted now, the next Open aborts, or the brokers in time
+}
+
+// Close ends the session; an open transaction is aborted.
+func (t *Transactional) Close() error {
+	if t.session != nil {
+		t.abortTxn(t.session.line.ctx)
+		t.end()
+	}
+	return nil
+}
+
+// Ping reports whether Kafka answers. It may be called at any time, beside every other method.
+func (t *Transactional) Ping(ctx context.Context) error { return Ping(ctx, t.conf) }
+
+func (t *Transactional) opened() error {
+	if t.session == nil {
+		return errNotOpen
+	}
+	return t.broken
+}
+
+var errNotOpen = fault.New(fault.Retry, "kafka", errors.New("the sink is not open"), "")
+
+// end ends the session, whatever state it is in.
+func (t *Transactional) end() {
+	if t.session != nil {
+		if t.inTxn {
+			t.leaveTxn()
+		}
+		t.session.close()
+	}
+	t.session, t.broken = nil, nil
+}
+
+// giveUp aborts after an error and finds out its cause: the client tells of a fencing only in answer to an abort, and the first error that a
+// record brings back may only follow from the real one.
+func (t *Transactional) giveUp(ctx context.Context, err error) error {
+	if t.session == nil {
+		return err
+	}
+	aborted := t.abortTxn(ctx)
+	if f := t.session.window.failure(); f != nil && isConsequence(err) {
+		err = t.session.failed("publish", f, nil)
+	}
+	switch {
+	case isFenced(aborted):
+		err = t.verdict(ctx, aborted)
+	case isFenced(err):
+		err = t.verdict(ctx, err)
+	case errors.Is(err, sarama.ErrTopicAuthorizationFailed):
+		if denied := t.session.denied(ctx); denied != nil {
+			err = denied
+		}
+	}
+	t.broken = err
+	return err
+}
+
+// abortTxn aborts the open transaction within closeTime, also when the context has ended.
+func (t *Transactional) abortTxn(ctx context.Context) error {
+	if !t.inTxn || t.session.line.isCut() {
+		return nil
+	}
+	t.leaveTxn()
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeTime, errors.New("abort took too long"))
+	defer cancel()
+	return t.session.call(ctx, t.session.producer.AbortTxn)
+}
+
+// verdict tells a takeover by another instance from a transaction that the brokers ended because it took too long: the last marker in the
+// checkpoint topic names the instance that started last.
+func (t *Transactional) verdict(ctx context.Context, fenced error) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeTime, errors.New("Kafka did not answer in time"))
+	defer cancel()
+	s, err := connect(ctx, t.conf)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	last, err := s.lastMarker(ctx, t.topic, markerPrefix+t.id)
+	if err != nil {
+		return err
+	}
+	if last.ID == t.instance {
+		return fault.New(fault.Retry, "transaction", fmt.Errorf("the brokers ended it: %w", classify("", fenced)), "if this comes back, raise the transaction timeout")
+	}
+	return fault.New(fault.Fatal, "transaction", fmt.Errorf("another instance with the same task runs, since %s: %w", last.Started.Format(time.RFC3339), errFenced),
+		"stop one of them, or give them different task names")
+}
