@@ -1,0 +1,136 @@
+package servers
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>ctbridge</groupId>
+  <artifactId>stack</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>%[1]s</version></dependency>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>%[1]s</version></dependency>
+  </dependencies>
+</project>
+`
+
+// makeKafka gets Kafka with everything it depends on from the Maven repository, as one folder of jars.
+func (c cache) makeKafka(ctx context.Context) error {
+	return c.stage(c.kafka(), func(dir string) error {
+		project := filepath.Join(dir, "pom.xml")
+		if err := os.WriteFile(project, fmt.Appendf(nil, mavenProject, kafkaVersion), 0o644); err != nil {
+			return err
+		}
+		return run(ctx, dir, "mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
+	})
+}
+
+// makeRegistry gets the registry's archive from the Maven repository and unpacks it.
+func (c cache) makeRegistry(ctx context.Context) error {
+	return c.stage(c.registry(), func(dir string) error {
+		artifact := "-Dartifact=io.apicurio:apicurio-registry-app:" + registryVersion + ":tar.gz:all"
+		if err := run(ctx, dir, "mvn", "-B", "-q", "dependency:copy", artifact, "-DoutputDirectory="+dir); err != nil {
+			return err
+		}
+		archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz"))
+		if err != nil || len(archives) != 1 {
+			return fmt.Errorf("one archive expected, found %v: %w", archives, err)
+		}
+		if err := unpack(archives[0], dir); err != nil {
+			return err
+		}
+		return os.Remove(archives[0])
+	})
+}
+
+func unpack(archive, dir string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	entries := tar.NewReader(plain)
+	for {
+		header, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := unpackOne(header, entries, dir); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackOne(header *tar.Header, content io.Reader, dir string) error {
+	if !filepath.IsLocal(header.Name) {
+		return fmt.Errorf("archive entry %q points outside", header.Name)
+	}
+	path := filepath.Join(dir, header.Name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return os.MkdirAll(path, 0o755)
+	case tar.TypeReg:
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(file, content); err != nil {
+			file.Close()
+			return err
+		}
+		return file.Close()
+	}
+	return nil // links and devices: the registry's archive has none that are needed
+}
+
+// pythonPackages is what the Python clients in tests import: the Confluent client and what its registry client needs.
+var pythonPackages = []string{
+	"confluent-kafka==2.16.1", "fastavro==1.13.1", "authlib==1.9.10", "cachetools==8.0.2", "httpx==0.28.1", "attrs==26.1.0", "requests==2.34.2",
+}
+
+// python is named after its packages, so that a change of the list makes a new environment.
+func (c cache) python() string {
+	sum := sha256.Sum256([]byte(strings.Join(pythonPackages, "\n")))
+	return filepath.Join(c.home, fmt.Sprintf("python-%x", sum[:4]))
+}
+
+// pythonDone is the mark that the environment is whole: such a folder cannot be renamed once it is filled, so it is
+// built in its place.
+func (c cache) pythonDone() string { return filepath.Join(c.python(), "complete") }
+
+func (c cache) makePython(ctx context.Context) error {
+	system, err := findPython()
+	if err != nil {
+		return err
+	}
+	if err := run(ctx, c.home, system, "-m", "venv", "--clear", c.python()); err != nil {
+		return err
+	}
+	python := filepath.Join(c.python(), "bin", "python")
+	if err := run(ctx, c.home, python, append([]string{"-m", "pip", "install", "-q", "--only-binary", ":all:"}, pythonPackages...)...); err != nil {
+		return err
+	}
+	return os.WriteFile(c.pythonDone(), nil, 0o644)
+}

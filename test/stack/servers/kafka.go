@@ -1,0 +1,85 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const kafkaVersion = "4.3.1"
+
+// kafka is one Apache Kafka node that is broker and KRaft controller in one process.
+type kafka struct{}
+
+func (kafka) name() string    { return Kafka }
+func (kafka) ports() []string { return []string{"client", "controller"} }
+func (kafka) account() string { return "" }
+
+func (kafka) prepare(ctx context.Context, s site) error {
+	files := map[string]string{"server.properties": kafkaProperties(s), "log4j2.properties": kafkaLogging}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return s.helper(ctx, s.tools.Java, "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", s.tools.KafkaJars+"/*",
+		"kafka.tools.StorageTool", "format", "-t", clusterID, "-c", "server.properties")
+}
+
+// clusterID is a fixed base64 UUID: stacks never talk to each other, and a fixed name keeps logs comparable.
+const clusterID = "Y3RicmlkZ2Uuc3RhY2suMQ"
+
+func (kafka) command(s site) command {
+	return command{
+		path: s.tools.Java,
+		args: []string{"-Xmx512m", "-Xms256m", "-Dlog4j2.configurationFile=log4j2.properties", "-Djava.awt.headless=true",
+			"-cp", s.tools.KafkaJars + "/*", "kafka.Kafka", "server.properties"},
+		stop: syscall.SIGTERM, abort: syscall.SIGKILL,
+	}
+}
+
+func (kafka) ready(ctx context.Context, s site) error {
+	return askKafka(ctx, address(s.ports["client"]))
+}
+
+// kafkaProperties: few partitions of the internal topics, because each costs files and time at the first use.
+func kafkaProperties(s site) string {
+	client, controller := address(s.ports["client"]), address(s.ports["controller"])
+	lines := []string{
+		"process.roles=broker,controller",
+		"node.id=1",
+		"controller.quorum.voters=1@" + controller,
+		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://%s", client, controller),
+		"advertised.listeners=PLAINTEXT://" + client,
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"controller.listener.names=CONTROLLER",
+		"inter.broker.listener.name=PLAINTEXT",
+		"log.dirs=" + filepath.Join(s.dir, "data"),
+		"auto.create.topics.enable=false",
+		"group.initial.rebalance.delay.ms=0",
+		"offsets.topic.replication.factor=1",
+		"offsets.topic.num.partitions=5",
+		"transaction.state.log.replication.factor=1",
+		"transaction.state.log.min.isr=1",
+		"transaction.state.log.num.partitions=5",
+		"share.coordinator.state.topic.replication.factor=1",
+		"share.coordinator.state.topic.min.isr=1",
+		"share.coordinator.state.topic.num.partitions=5",
+		"log.cleaner.dedupe.buffer.size=16777216",
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+const kafkaLogging = `status = warn
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %c{1}: %m%n
+rootLogger.level = warn
+rootLogger.appenderRef.out.ref = out
+logger.server.name = kafka.server
+logger.server.level = info
+`

@@ -1,0 +1,112 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Names of the parts of a stack. Python and Kcat are programs for tests, not servers.
+const (
+	Kafka    = "kafka"
+	Registry = "registry"
+	Postgres = "postgres"
+	MariaDB  = "mariadb"
+	Python   = "python"
+	Kcat     = "kcat"
+)
+
+// Parts lists all parts, in the order in which they are shown.
+func Parts() []string { return []string{Kafka, Registry, Postgres, MariaDB, Python, Kcat} }
+
+// kind is what the keeper must know about one sort of server. Implementations hold no state.
+type kind interface {
+	name() string
+	// ports names the ports that the server needs; "client" is the one that tests connect to.
+	ports() []string
+	// account is the user that the server runs as when we are root.
+	account() string
+	// prepare makes the data folder, once in the life of a stack.
+	prepare(context.Context, site) error
+	command(site) command
+	// ready asks the server one question of its own protocol; nil says that clients can work with it.
+	ready(context.Context, site) error
+}
+
+// site is the place of one server within a stack.
+type site struct {
+	dir      string // the server's own folder
+	log      *os.File
+	ports    map[string]int
+	account  string
+	password string
+	tools    Tools
+}
+
+// command is how a server is started, and which signals end it: stop lets it finish its work, abort ends it at once
+// as a crash would, but without leaving children or shared memory.
+type command struct {
+	path        string
+	args        []string
+	env         []string // added to our own environment
+	stop, abort syscall.Signal
+}
+
+func kinds() []kind { return []kind{kafka{}, registry{}, postgres{}, mariadb{}} }
+
+// kindsOf selects the servers among the parts, in the fixed order.
+func kindsOf(parts []string) []kind {
+	return slices.DeleteFunc(kinds(), func(k kind) bool { return !slices.Contains(parts, k.name()) })
+}
+
+// Check reports parts that do not exist.
+func Check(parts []string) error {
+	for _, part := range parts {
+		if !slices.Contains(Parts(), part) {
+			return fmt.Errorf("no part named %q; there are %s", part, strings.Join(Parts(), ", "))
+		}
+	}
+	return nil
+}
+
+// helper runs a short program of the server's installation, in its folder and as its account; its output goes to the
+// server's log.
+func (s site) helper(ctx context.Context, path string, args ...string) error {
+	cmd, err := s.program(ctx, path, args...)
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = s.log, s.log
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// ask runs a client program and returns its complaint as an error, without touching the log.
+func (s site) ask(ctx context.Context, env []string, path string, args ...string) error {
+	cmd, err := s.program(ctx, path, args...)
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", path, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (s site) program(ctx context.Context, path string, args ...string) (*exec.Cmd, error) {
+	attr, err := attributes(s.account, 0)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = s.dir, attr, time.Second
+	return cmd, nil
+}
