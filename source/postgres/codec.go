@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"unicode/utf8"
-
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"ctbridge/bridge/change"
@@ -13,10 +11,9 @@ type decoder func(dst *change.Value, raw []byte, arena *change.Arena) error
 
 // codec is how one server type is read: which kinds of column it fits, and a decoder per wire format.
 type codec struct {
-	kinds  uint32 // bit k stands for change.Kind k
-	binary decoder
+	kinds  uint32  // bit k stands for change.Kind k
+	binary decoder // nil where the binary form is not known
 	text   decoder
-	chars  bool // the value is text in the client's encoding
 }
 
 // holds reports whether a column of that kind can be read from this type.
@@ -66,7 +63,7 @@ func codecOf(oid uint32) codec {
 }
 
 func charCodecOf(oid uint32) codec {
-	c := codec{kinds: kinds(change.String, change.WString, change.Clob, change.NClob), text: textAsIs, chars: true}
+	c := codec{kinds: kinds(change.String, change.WString, change.Clob, change.NClob), text: textAsIs}
 	switch oid {
 	case pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.XMLOID:
 		c.binary = textAsIs
@@ -78,14 +75,4 @@ func charCodecOf(oid uint32) codec {
 		c.binary = jsonbBinary
 	}
 	return c
-}
-
-// validText guards text of a database without an encoding (SQL_ASCII): the server hands out whatever bytes are stored.
-func validText(decode decoder) decoder {
-	return func(dst *change.Value, raw []byte, arena *change.Arena) error {
-		if !utf8.Valid(raw) {
-			return unfit{string(raw[:min(len(raw), 64)]), "the text is not UTF-8", "the database has encoding SQL_ASCII: store UTF-8 text, or leave the column out"}
-		}
-		return decode(dst, raw, arena)
-	}
 }

@@ -166,11 +166,14 @@ func (e *Engine) Prepare(sql string, columns []change.Column) source.Statement {
 	return &statement{engine: e, sql: sql, columns: columns}
 }
 
-// Every transaction below xmin has ended; the next one gets xmax (PostgreSQL manual, "System Information Functions", pg_snapshot).
-const fenceSQL = `SELECT pg_catalog.pg_snapshot_xmin(s)::text, pg_catalog.pg_snapshot_xmax(s)::text
+// Every transaction below xmin has ended (PostgreSQL manual, "System Information Functions", pg_snapshot). The snapshot's xmax is not
+// what the next transaction gets: it lies just above the newest one that has ended, and open transactions may lie at or above it. The
+// age of a transaction id is its distance to the next one.
+const fenceSQL = `SELECT pg_catalog.pg_snapshot_xmin(s)::text, pg_catalog.pg_snapshot_xmax(s)::text,
+pg_catalog.age(pg_catalog.pg_snapshot_xmax(s)::xid)::bigint
 FROM pg_catalog.pg_current_snapshot() AS s`
 
-// Fence reads the oldest running transaction and the next one. A transaction has no number before its first write: a writer that takes
+// Fence reads the oldest open transaction and the next one. A transaction has no number before its first write: a writer that takes
 // change sequences and writes later is only covered by the settle time that goes with this policy.
 func (e *Engine) Fence(ctx context.Context) (source.Fence, error) {
 	pool, err := e.conns(ctx)
@@ -178,13 +181,14 @@ func (e *Engine) Fence(ctx context.Context) (source.Fence, error) {
 		return source.Fence{}, err
 	}
 	var xmin, xmax string
-	if err := pool.QueryRow(ctx, fenceSQL).Scan(&xmin, &xmax); err != nil {
+	var beyond uint64
+	if err := pool.QueryRow(ctx, fenceSQL).Scan(&xmin, &xmax, &beyond); err != nil {
 		return source.Fence{}, fail(ctx, "read snapshot", err)
 	}
 	done, err := strconv.ParseUint(xmin, 10, 64)
 	if err != nil {
 		return source.Fence{}, fail(ctx, "read snapshot", err)
 	}
-	next, err := strconv.ParseUint(xmax, 10, 64)
-	return source.Fence{Done: done, Next: next}, fail(ctx, "read snapshot", err)
+	ended, err := strconv.ParseUint(xmax, 10, 64)
+	return source.Fence{Done: done, Next: ended + beyond}, fail(ctx, "read snapshot", err)
 }

@@ -53,6 +53,8 @@ func classify(err error) (fault.Class, string) {
 		return fault.Table, ""
 	case "57014":
 		return fault.Retry, "the server ended the statement; see statement_timeout and who cancels"
+	case "22021":
+		return fault.Table, "the database has encoding SQL_ASCII and holds text that is not UTF-8: mend the text or leave the column out"
 	case "53300":
 		return fault.Retry, "the server has no connection left: lower the pool or raise max_connections"
 	}

@@ -82,23 +82,16 @@ func (r *rows) compile() error {
 	if len(fields) != len(r.columns) {
 		return fault.New(fault.Retry, "scan", fmt.Errorf("the result has %d columns, %d were expected", len(fields), len(r.columns)), "")
 	}
-	encoding := "UTF8"
-	if conn := r.result.Conn(); conn != nil {
-		encoding = conn.PgConn().ParameterStatus("server_encoding")
-	}
 	decoders := make([]decoder, len(fields))
 	for i, f := range fields {
 		c := codecOf(f.DataTypeOID)
-		if !c.holds(r.columns[i].Type.Kind) {
-			err := fmt.Errorf("column %q is no longer of type %s", r.columns[i].Name, r.columns[i].Native)
-			return fault.New(fault.Retry, "scan", err, "the table has changed since it was described; it is described anew before the next try")
-		}
 		decoders[i] = c.text
 		if f.Format == pgx.BinaryFormatCode {
 			decoders[i] = c.binary
 		}
-		if encoding == "SQL_ASCII" && c.chars {
-			decoders[i] = validText(decoders[i])
+		if decoders[i] == nil || !c.holds(r.columns[i].Type.Kind) {
+			err := fmt.Errorf("column %q is not of type %s", r.columns[i].Name, r.columns[i].Native)
+			return fault.New(fault.Retry, "scan", err, "the table has changed since it was described; it is described anew before the next try")
 		}
 	}
 	r.decoders = decoders
