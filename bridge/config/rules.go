@@ -1,0 +1,174 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rules looks for values that are illegal and for combinations that are impossible. One problem per key is enough: what decoding has
+// found is not reported again.
+type rules struct {
+	*Task
+	*decoder
+}
+
+func (r *rules) check() {
+	r.checkNames()
+	r.checkSource()
+	r.checkHorizon()
+	r.checkFormat()
+	r.checkQlik()
+	r.checkKey()
+	r.checkKafka()
+	r.checkSASL()
+	r.checkCheckpoint()
+	r.checkRegistry()
+	r.checkLimits()
+}
+
+// wrong reports a problem of a key, beginning with the value as it stands in the file.
+func (r *rules) wrong(path, fix, format string, args ...any) {
+	for _, p := range r.problems {
+		if p.Path == path {
+			return
+		}
+	}
+	at := r.set[path]
+	text := fmt.Sprintf(format, args...)
+	if at.shown != "" {
+		text = at.shown + " " + text
+	}
+	r.fail(path, at.line, text, fix)
+}
+
+// has reports whether the file sets the key.
+func (r *rules) has(path string) bool { _, set := r.set[path]; return set }
+
+// noEffect reports those of the keys that the file sets although nothing will read them.
+func (r *rules) noEffect(why, fix string, paths ...string) {
+	for _, path := range paths {
+		if r.has(path) {
+			r.wrong(path, fix, "has no effect %s", why)
+		}
+	}
+}
+
+// need reports those of the keys that are empty.
+func (r *rules) need(why string, values map[string]string, paths ...string) {
+	for _, path := range paths {
+		if values[path] == "" {
+			r.wrong(path, "", "is needed %s", why)
+		}
+	}
+}
+
+var legalName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+const (
+	maxTask  = 200 // leaves room for the prefixes and suffixes of topics
+	maxTopic = 249 // Kafka's limit
+)
+
+func (r *rules) checkNames() {
+	const legal = "use letters, digits, dot, underscore and hyphen"
+	switch {
+	case r.Name == "": // reported as missing
+	case !legalName.MatchString(r.Name) || r.Name == "." || r.Name == "..":
+		r.wrong("task", legal, "is not legal in the names of topics")
+	case len(r.Name) > maxTask:
+		r.wrong("task", "", "has more than %d characters", maxTask)
+	}
+	if r.Server == "" {
+		r.wrong("server", "remove it for the name of this machine", "is empty")
+	}
+	r.checkTopic("kafka.topic", r.Kafka.Topic, "{task}", "{schema}", "{table}")
+	r.checkTopic("kafka.metadata_topic", r.Kafka.MetadataTopic, "{task}", "{schema}", "{table}")
+	r.checkTopic("checkpoint.topic", r.Checkpoint.Topic, "{task}")
+	for _, pair := range [][2]string{{"kafka.metadata_topic", "kafka.topic"}, {"checkpoint.topic", "kafka.topic"}, {"checkpoint.topic", "kafka.metadata_topic"}} {
+		if r.topicOf(pair[0]) == r.topicOf(pair[1]) {
+			r.wrong(pair[0], "name another topic", "is %s, too", pair[1])
+		}
+	}
+}
+
+func (r *rules) topicOf(path string) string {
+	template := map[string]string{
+		"kafka.topic": r.Kafka.Topic, "kafka.metadata_topic": r.Kafka.MetadataTopic, "checkpoint.topic": r.Checkpoint.Topic,
+	}[path]
+	return strings.ReplaceAll(template, "{task}", r.Name)
+}
+
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// checkTopic checks a topic template; what stands for schema and table is checked when the tables are known.
+func (r *rules) checkTopic(path, template string, known ...string) {
+	for _, p := range placeholder.FindAllString(template, -1) {
+		if !slices.Contains(known, p) {
+			r.wrong(path, "known: "+strings.Join(known, ", "), "has the unknown placeholder %s", p)
+		}
+	}
+	literal := placeholder.ReplaceAllString(template, "x")
+	if !legalName.MatchString(literal) || literal == "." || literal == ".." {
+		r.wrong(path, "use letters, digits, dot, underscore and hyphen", "is not a topic name")
+	}
+	if len(r.topicOf(path)) > maxTopic {
+		r.wrong(path, "", "is longer than the %d characters of a topic name", maxTopic)
+	}
+}
+
+// checkLimits compares bounds with each other.
+func (r *rules) checkLimits() {
+	if r.Commit.MaxBytes < r.Kafka.MaxMessageBytes {
+		r.wrong("commit.max_bytes", "", "is below kafka.max_message_bytes (%s): the largest record would not fit", r.Kafka.MaxMessageBytes)
+	}
+	if r.Memory.MaxBytes < r.Commit.MaxBytes {
+		r.wrong("memory.max_bytes", "", "is below commit.max_bytes (%s): a full commit would not fit", r.Commit.MaxBytes)
+	}
+	stall, fix := r.Health.StallTimeout, "raise health.stall_timeout"
+	if least := longest(r.Source.PollInterval, r.Source.Horizon.Settle, r.Source.Horizon.MaxWait); stall <= least {
+		r.wrong("health.stall_timeout", fix, "is not longer than source.poll_interval, horizon.settle and horizon.max_wait (%s): a healthy task would look stuck", Duration(least))
+	}
+	if r.Metrics.Listen != "" && !hostPort(r.Metrics.Listen, true) {
+		r.wrong("metrics.listen", `write host:port, :port or ""`, "is not an address to listen on")
+	}
+}
+
+func longest(durations ...time.Duration) (most time.Duration) {
+	for _, d := range durations {
+		most = max(most, d)
+	}
+	return most
+}
+
+var hostPattern = regexp.MustCompile(`^([a-zA-Z0-9._-]+|\[[0-9a-fA-F:.%a-z]+\])$`)
+
+// hostPort checks host:port; anyHost allows the host to be left out.
+func hostPort(address string, anyHost bool) bool {
+	at := strings.LastIndexByte(address, ':')
+	if at < 0 {
+		return false
+	}
+	host := address[:at]
+	port, err := strconv.ParseUint(address[at+1:], 10, 16)
+	least := uint64(1)
+	if anyHost {
+		least = 0
+	}
+	return err == nil && port >= least && (host == "" && anyHost || hostPattern.MatchString(host))
+}
+
+// Duration writes a duration without the zero parts that time.Duration adds: 1m, not 1m0s.
+func Duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
