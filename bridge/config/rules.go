@@ -86,7 +86,7 @@ func (r *rules) checkNames() {
 		r.wrong("server", "remove it for the name of this machine", "is empty")
 	}
 	r.checkTopic("kafka.topic", r.Kafka.Topic, "{task}", "{schema}", "{table}")
-	r.checkTopic("kafka.metadata_topic", r.Kafka.MetadataTopic, "{task}", "{schema}", "{table}")
+	r.checkTopic("kafka.metadata_topic", r.Kafka.MetadataTopic, "{task}")
 	r.checkTopic("checkpoint.topic", r.Checkpoint.Topic, "{task}")
 	for _, pair := range [][2]string{{"kafka.metadata_topic", "kafka.topic"}, {"checkpoint.topic", "kafka.topic"}, {"checkpoint.topic", "kafka.metadata_topic"}} {
 		if r.topicOf(pair[0]) == r.topicOf(pair[1]) {
