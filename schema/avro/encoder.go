@@ -22,7 +22,7 @@ func Compile(n *envelope.Node) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := compiler{program.NewBuilder("\x00", "\x02")}
+	c := compiler{program.NewBuilder("\x00", 2)}
 	if err := c.node(n, ""); err != nil {
 		return nil, fmt.Errorf("avro encoder: %w", err)
 	}

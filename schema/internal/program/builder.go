@@ -13,21 +13,23 @@ type Writer func(dst []byte, s *Step, v *change.Value) ([]byte, error)
 
 // Step is one instruction. The exported part is what a Writer may use; Scratch and Limbs are its own between calls.
 type Step struct {
-	Form    envelope.Form
-	Text    Writer  // writes the text of a text form
-	Integer Integer // reads the number of an integer form
-	Scratch []byte
-	Limbs   []uint64
-
+	// What every value needs lies together.
 	kind     kind
 	nullable bool
 	column   int
-	get      envelope.Getter
-	image    func(*change.Event) []change.Value
-	skip     int // of enter: the index of its leave
-	literal  []byte
-	path     string
 	write    Writer
+	Integer  Integer // reads the number of an integer form
+	Text     Writer  // writes the text of a text form
+	literal  []byte
+
+	Form    envelope.Form
+	Scratch []byte
+	Limbs   []uint64
+
+	get   envelope.Getter
+	image func(*change.Event) []change.Value
+	skip  int // of enter: the index of its leave
+	path  string
 }
 
 type kind uint8
@@ -48,9 +50,10 @@ type Builder struct {
 	images  []int // indexes of the enter steps that are not left yet
 }
 
-// NewBuilder starts a program. null stands for a missing value, present before one that could have been missing.
-func NewBuilder(null, present string) *Builder {
-	return &Builder{program: Program{null: null, present: present}}
+// NewBuilder starts a program. null is what a missing value is written as; mark stands before a value that could have been missing, 0 where
+// the format needs no such thing.
+func NewBuilder(null string, mark byte) *Builder {
+	return &Builder{program: Program{null: null, mark: mark}}
 }
 
 // Literal adds fixed bytes.
@@ -65,8 +68,8 @@ func (b *Builder) Literal(text string) {
 
 // Present adds what stands before the content of a nullable node that is never missing.
 func (b *Builder) Present(n *envelope.Node) {
-	if n.Nullable {
-		b.Literal(b.program.present)
+	if n.Nullable && b.program.mark != 0 {
+		b.Literal(string([]byte{b.program.mark}))
 	}
 }
 

@@ -12,12 +12,13 @@ import (
 
 // Program is a compiled tree. It is not safe for concurrent use.
 type Program struct {
-	steps         []Step
-	null, present string
-	scratch       envelope.Scratch
-	value         change.Value     // what the last Getter gave
-	images        [][]change.Value // those to return to
-	opened        []int            // where lengths are to stand
+	steps   []Step
+	null    string // stands for a missing value
+	mark    byte   // stands before a value that could have been missing; 0 = nothing does
+	scratch envelope.Scratch
+	value   change.Value     // what the last Getter gave
+	images  [][]change.Value // those to return to
+	opened  []int            // where lengths are to stand
 }
 
 // Append runs the program over one event. With an error dst comes back as it was. A program of constants alone takes a nil event.
@@ -48,9 +49,7 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 			}
 			p.images = append(p.images, image)
 			image = next
-			if s.nullable {
-				dst = append(dst, p.present...)
-			}
+			dst = p.marked(dst, s)
 		case leave:
 			last := len(p.images) - 1
 			image, p.images = p.images[last], p.images[:last]
@@ -70,13 +69,17 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 }
 
 func (p *Program) leaf(dst []byte, s *Step, v *change.Value) ([]byte, error) {
-	if !v.HasContent() {
+	if v.Kind <= change.KindAbsent {
 		return p.missing(dst, s)
 	}
-	if s.nullable {
-		dst = append(dst, p.present...)
+	return s.write(p.marked(dst, s), s, v)
+}
+
+func (p *Program) marked(dst []byte, s *Step) []byte {
+	if s.nullable && p.mark != 0 {
+		dst = append(dst, p.mark)
 	}
-	return s.write(dst, s, v)
+	return dst
 }
 
 func (p *Program) missing(dst []byte, s *Step) ([]byte, error) {
