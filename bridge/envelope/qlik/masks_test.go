@@ -161,7 +161,7 @@ func TestMasksDecodeBack(t *testing.T) {
 }
 
 // ordinals reads a message mask the way consumers must: a number, most significant digit first, bit ordinal-1.
-func ordinals(t testing.TB, text string, n int) map[int]bool {
+func ordinals(t fataler, text string, n int) map[int]bool {
 	t.Helper()
 	if len(text) != 2*(n/8+1) {
 		t.Fatalf("mask %s of %d columns", text, n)
@@ -190,4 +190,10 @@ func sameSet(got map[int]bool, want []int, n int, complement bool) bool {
 		delete(got, ordinal)
 	}
 	return len(got) == 0
+}
+
+// fataler is what testing and rapid have in common here.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }

@@ -148,6 +148,7 @@ func (o *Options) validate() error {
 		refuse(o.SchemaText == nil, "SchemaText is missing"),
 		refuse(o.Format == Avro && !o.Envelope, "Envelope off with format avro: nothing would name the schema of a message (use avro-registry or json)"),
 		refuse(o.Format == AvroRegistry && o.Metadata, "Metadata with format avro-registry: the registry holds the schemas (use json or avro)"),
+		distinct("KeyColumns", o.KeyColumns...),
 		refuse(!o.BeforeImage && o.DeleteRowIn != InData, "DeleteRowIn %s with BeforeImage off: beforeData would always be null", o.DeleteRowIn),
 	}
 	if err := errors.Join(append(problems, o.Names.problems()...)...); err != nil {
@@ -174,8 +175,8 @@ func (n *Names) problems() []error {
 	}
 	return append(problems,
 		refuse(!strings.Contains(n.TableNamespace, "{table}"), "Names.TableNamespace: without {table} the records of all tables would share one name"),
-		distinct("section", n.Data, n.BeforeData, n.Headers, "schema", "table"),
-		distinct("record", n.DataRecord, n.Row, n.KeyRecord, n.HeadersRecord, operationName))
+		distinct("Names of sections", n.Data, n.BeforeData, n.Headers, "schema", "table"),
+		distinct("Names of records", n.DataRecord, n.Row, n.KeyRecord, n.HeadersRecord, operationName))
 }
 
 func legal(name string) bool { return name != "" && envelope.AvroName(name) == name }
@@ -198,11 +199,11 @@ func oneOf[T ~string](option string, got T, allowed ...T) error {
 	return fmt.Errorf("%s: %q is not one of %s", option, got, strings.Join(names, ", "))
 }
 
-func distinct(what string, names ...string) error {
+func distinct(option string, names ...string) error {
 	seen := make(map[string]bool, len(names))
 	for _, name := range names {
 		if seen[name] {
-			return fmt.Errorf("Names: two %s names are %q", what, name)
+			return fmt.Errorf("%s: %q stands there twice", option, name)
 		}
 		seen[name] = true
 	}

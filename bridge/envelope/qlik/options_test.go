@@ -29,7 +29,7 @@ func TestNewReportsEveryProblem(t *testing.T) {
 	for _, part := range []string{
 		`Format: "xml" is not one of json, avro, avro-registry`, `DeleteRowIn: "after"`, `KeyChange: "skip"`, `IncludeSourceName: "key"`,
 		`MetadataKey: "x"`, "Task is empty", "Server is empty", "SchemaText is missing", "BeforeImage off",
-		`"my-company" is not an Avro name`, `"{topic}"`, "without {table}", `two section names are "headers"`, `two record names are "Headers"`,
+		`"my-company" is not an Avro name`, `"{topic}"`, "without {table}", `Names of sections: "headers" stands there twice`, `Names of records: "Headers"`,
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("no %q in:\n%v", part, err)
@@ -44,8 +44,9 @@ func TestImpossibleCombinations(t *testing.T) {
 		"Metadata with format avro-registry":   {withRegistry, withMetadata},
 		"DeleteRowIn both with BeforeImage":    {deletedIn(InBoth), func(o *Options) { o.BeforeImage = false }},
 		`Names.Data: "my-data"`:                {func(o *Options) { o.Names.Data = "my-data" }},
-		`two record names are "operation"`:     {func(o *Options) { o.Names.KeyRecord = "operation" }},
-		`two section names are "schema"`:       {func(o *Options) { o.Names.BeforeData = "schema" }},
+		`KeyColumns: "a" stands there twice`:   {func(o *Options) { o.KeyColumns = []string{"a", "b", "a"} }},
+		`Names of records: "operation"`:        {func(o *Options) { o.Names.KeyRecord = "operation" }},
+		`Names of sections: "schema"`:          {func(o *Options) { o.Names.BeforeData = "schema" }},
 		`Names.TableNamespace: "" is neither`:  {func(o *Options) { o.Names.TableNamespace = "{namespace}..{table}" }},
 		`Names.TableNamespace: "a-{table}" is`: {func(o *Options) { o.Names.TableNamespace = "a-{table}" }},
 	} {

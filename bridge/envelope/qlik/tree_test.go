@@ -185,7 +185,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Case 75: a key of which a column was not captured is refused by the encoder, for it has no image.
+// A key of which a column was not captured has no image: the encoder refuses it.
 func TestKeyRecord(t *testing.T) {
 	t.Parallel()
 	table := tracker()
