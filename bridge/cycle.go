@@ -44,7 +44,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 			}
 		}
 		// Rows of equal position are never parted by a commit: the position could not tell them apart after a restart (I2).
-		if held != nil && r.batch.full(r.options) && ev.Position != held.Position {
+		if held != nil && r.commitDue(held) && ev.Position != held.Position {
 			if err := r.commit(work); err != nil {
 				return p, err
 			}
@@ -58,6 +58,10 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	p.committed = p.committed || r.batch.records > 0
 	p.more = p.committed
 	return p, r.commit(work)
+}
+
+func (r *Runner) commitDue(published *change.Event) bool {
+	return r.batch.full(r.options) || r.tables[published.Table.ID].careful
 }
 
 // poll asks the source what can be read now. A table that cannot be detected stops alone.

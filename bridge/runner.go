@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type Options struct {
 	Rediscover      time.Duration // how often tables are looked for
 	StartupTimeout  time.Duration // how long the neighbours may stay away at the start
 	ShutdownTimeout time.Duration // how long a drain may take (I8)
+	RetryPause      time.Duration // first pause after an error, then doubled up to 10 s; 0 = 200 ms
 	CommitRecords   int           // records per commit at most
 	CommitBytes     int           // bytes per commit at most
 	MaxRecordBytes  int           // a larger record stops its table
@@ -96,7 +98,7 @@ func New(src Source, sink Sink, o Options) *Runner {
 // answer within the start-up time-out.
 func (r *Runner) Run(ctx context.Context) error {
 	begin := r.options.Now()
-	pause := backoff{least: 200 * time.Millisecond, most: 10 * time.Second}
+	pause := backoff{least: cmp.Or(r.options.RetryPause, 200*time.Millisecond), most: 10 * time.Second}
 	for {
 		moved, err := r.session(ctx)
 		if ctx.Err() != nil {

@@ -26,6 +26,7 @@ type table struct {
 	lagShown bool
 	stopped  bool // by an error in this session: it is no longer read
 	broken   bool // a row of it could not be published in this session: no later one may be (I2)
+	careful  bool // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
 
 // passed moves the table's position behind an event. A late row never moves it back (I2).
@@ -41,6 +42,8 @@ type trouble struct {
 	state TableState
 	pause backoff
 	due   time.Time
+
+	refused bool // by the sink
 }
 
 // rediscover looks for tables at the start, on an interval, and when a failed table is due. Added tables join, the others go on.
@@ -127,7 +130,9 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, now time.
 	t := &table{id: id, captured: captured, state: r.state.Table(id)}
 	t.restructure()
 	r.tables[id] = t
-	if r.troubles[id] == nil {
+	if trouble := r.troubles[id]; trouble != nil {
+		t.careful = trouble.refused
+	} else {
 		r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
 	}
 	return nil
@@ -213,6 +218,7 @@ func (r *Runner) heal() {
 	for id := range r.troubles {
 		if t := r.tables[id]; t != nil && !t.stopped {
 			delete(r.troubles, id)
+			t.careful = false
 			r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
 			r.options.Log.Info("table streams again", "table", id.String())
 		}
@@ -224,6 +230,7 @@ func (r *Runner) tableFault(stage Stage, err error) error {
 	var own *change.TableError
 	if errors.As(err, &own) {
 		r.stopTable(own.Table, stage, own.Err)
+		r.troubles[own.Table].refused = stage == StagePublish || stage == StageCheckpoint
 		return fault.New(fault.Retry, "", err, "")
 	}
 	return r.fail(stage, err)

@@ -1,0 +1,347 @@
+package bridge_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/fault"
+	"ctbridge/source"
+	"ctbridge/source/layouttest"
+	"ctbridge/source/qlikct"
+	"ctbridge/source/sqlite"
+	"ctbridge/test/qlikwriter"
+)
+
+// ledger is a sink in memory that keeps the contract of bridge.Sink to the letter and can be told to fail.
+type ledger struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced after every commit
+
+	records []string // committed
+	entries map[string][]byte
+	pending []string
+	open    bool
+	commits int
+	topics  map[string]change.TopicRole
+
+	// onPublish and onCommit may fail a call; the number counts calls since the ledger was made.
+	onPublish func(n int, r *change.Record) error
+	onCommit  func(n int) error
+	onTopic   func(name string) error
+	onOpen    func() error
+	published int
+	asked     int
+}
+
+func newLedger() *ledger {
+	return &ledger{entries: make(map[string][]byte), topics: make(map[string]change.TopicRole), changed: make(chan struct{})}
+}
+
+func (l *ledger) Open(context.Context) (map[string][]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.onOpen != nil {
+		if err := l.onOpen(); err != nil {
+			return nil, err
+		}
+	}
+	l.open, l.pending = true, nil
+	out := make(map[string][]byte, len(l.entries))
+	for k, v := range l.entries {
+		out[k] = v
+	}
+	return out, nil
+}
+
+func (l *ledger) EnsureTopic(_ context.Context, name string, role change.TopicRole) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.onTopic != nil {
+		if err := l.onTopic(name); err != nil {
+			return err
+		}
+	}
+	l.topics[name] = role
+	return nil
+}
+
+var errClosed = errors.New("the sink was used after an error without Open")
+
+func (l *ledger) Publish(_ context.Context, r *change.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.open {
+		return fault.New(fault.Fatal, "", errClosed, "")
+	}
+	l.published++
+	if l.onPublish != nil {
+		if err := l.onPublish(l.published, r); err != nil {
+			l.open = false
+			return err
+		}
+	}
+	l.pending = append(l.pending, r.Topic+" "+string(r.Key)+" "+string(r.Value))
+	return nil
+}
+
+func (l *ledger) Commit(_ context.Context, entries []checkpoint.Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.open {
+		return fault.New(fault.Fatal, "", errClosed, "")
+	}
+	l.asked++
+	if l.onCommit != nil {
+		if err := l.onCommit(l.asked); err != nil {
+			l.open = false
+			return err
+		}
+	}
+	l.records, l.pending = append(l.records, l.pending...), nil
+	for _, e := range entries {
+		if e.Value == nil {
+			delete(l.entries, e.Key)
+		} else {
+			l.entries[e.Key] = e.Value
+		}
+	}
+	l.commits++
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return nil
+}
+
+func (l *ledger) Abort(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open, l.pending = false, nil
+	return nil
+}
+
+func (l *ledger) Close() error { return nil }
+
+// wait blocks until the committed records satisfy a condition.
+func (l *ledger) wait(t testing.TB, what string, done func(records []string) bool) []string {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		l.mu.Lock()
+		records, changed := append([]string(nil), l.records...), l.changed
+		l.mu.Unlock()
+		if done(records) {
+			return records
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("no %s after 20 s; committed:\n%s", what, strings.Join(records, "\n"))
+		}
+	}
+}
+
+func count(n int) func([]string) bool { return func(r []string) bool { return len(r) >= n } }
+
+// lines is a format whose encoding is one readable line per event: operation, sequence number, counter, last flag, row. The row text
+// "poison" cannot be rendered.
+type lines struct{ fail func(topic string) error }
+
+type lineEncoder struct{ key bool }
+
+func (f lines) Value(_ context.Context, topic string, _ *envelope.Node) (bridge.Encoder, error) {
+	if f.fail != nil {
+		if err := f.fail(topic); err != nil {
+			return nil, err
+		}
+	}
+	return lineEncoder{}, nil
+}
+
+func (f lines) Key(context.Context, string, *envelope.Node) (bridge.Encoder, error) {
+	return lineEncoder{key: true}, nil
+}
+
+func (e lineEncoder) Append(dst []byte, ev *change.Event) ([]byte, error) {
+	if ev.Op == 0 {
+		return fmt.Appendf(dst, "metadata v%d", ev.Table.Version), nil
+	}
+	line := layouttest.Line(ev)
+	if strings.Contains(line, "poison") {
+		return dst, errors.New("the value cannot be rendered")
+	}
+	return fmt.Appendf(dst, "%s #%d %v v%d", line, ev.Counter, ev.Last, ev.Table.Version), nil
+}
+
+// plain is an envelope without shape; with split, a key change becomes two events.
+type plain struct{ split bool }
+
+func (plain) Declare(t *change.Table) (*envelope.Declaration, error) {
+	return &envelope.Declaration{Value: &envelope.Node{}, Metadata: []envelope.Notice{{Key: []byte(t.ID.String()), Value: &envelope.Node{}}}}, nil
+}
+
+func (p plain) Expand(dst []*change.Event, ev *change.Event) []*change.Event {
+	if !p.split || ev.Op != change.OpUpdate || ev.Before == nil || ev.Before[0].Equal(ev.After[0]) {
+		return append(dst, ev)
+	}
+	gone, come := *ev, *ev
+	gone.Op, gone.After = change.OpDelete, nil
+	come.Op, come.Before = change.OpInsert, nil
+	return append(dst, &gone, &come)
+}
+
+// silent observes nothing; late and dropped rows and states are remembered.
+type observed struct {
+	mu      sync.Mutex
+	late    int
+	dropped map[string]int
+	states  map[string]bridge.TableState
+	errors  map[string]string
+	changed chan struct{}
+}
+
+func newObserved() *observed {
+	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), errors: make(map[string]string), changed: make(chan struct{})}
+}
+
+func (*observed) Polled(time.Duration)                    {}
+func (*observed) RowsRead(change.TableID, int)            {}
+func (*observed) Committed(bridge.Commit)                 {}
+func (*observed) Lag(change.TableID, time.Duration)       {}
+func (*observed) Failed(bridge.Stage, fault.Class, error) {}
+func (*observed) SourceReachable(error)                   {}
+func (*observed) SinkReachable(error)                     {}
+func (*observed) Pending(bool)                            {}
+func (o *observed) Late(_ change.TableID, n int)          { o.mu.Lock(); o.late += n; o.mu.Unlock() }
+func (o *observed) Dropped(_ change.TableID, why string, n int) {
+	o.mu.Lock()
+	o.dropped[why] += n
+	o.mu.Unlock()
+}
+
+func (o *observed) TableChanged(id change.TableID, state bridge.TableState, _ int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.states[id.Name] = state
+	o.errors[id.Name] = fmt.Sprint(err)
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func (o *observed) waitState(t testing.TB, table string, want bridge.TableState) string {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		o.mu.Lock()
+		state, err, changed := o.states[table], o.errors[table], o.changed
+		o.mu.Unlock()
+		if state == want {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("table %s is %q (%s) after 20 s, want %q", table, state, err, want)
+		}
+	}
+}
+
+// world is a SQLite source with a writer, a ledger and a bridge between them.
+type world struct {
+	testing.TB
+	writer   *qlikwriter.Writer
+	engine   source.Engine
+	ledger   *ledger
+	observed *observed
+	options  bridge.Options
+	source   source.Options
+	layout   qlikct.Options
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "changes.db")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(0)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := sqlite.Open(sqlite.Config{DSN: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close(); db.Close() })
+	w := &world{TB: t, engine: engine, ledger: newLedger(), observed: newObserved(), writer: &qlikwriter.Writer{DB: db, Dialect: qlikwriter.SQLite}}
+	w.source = source.Options{Horizon: source.HorizonOptions{Policy: source.PolicySnapshot}, PageRows: 7, Parallel: 2, MaxBytes: 1 << 20, Lookback: time.Minute, CheckEach: time.Millisecond}
+	w.layout = qlikct.Options{Tables: layouttest.All{}}
+	w.options = bridge.Options{
+		Task: "test", RetryPause: time.Millisecond, PollInterval: time.Millisecond, Rediscover: time.Minute, StartupTimeout: 20 * time.Second, ShutdownTimeout: 10 * time.Second,
+		CommitRecords: 5, CommitBytes: 1 << 20, MaxRecordBytes: 1 << 20, LookbackFor: time.Minute, LookbackRows: 1000, Truncate: bridge.TruncateSkip,
+		Topic:   func(id change.TableID) (string, error) { return id.Name, nil },
+		KeyMode: envelope.KeyPrimaryKey, Envelope: plain{}, Format: lines{}, Notices: lines{}, Observer: w.observed, Log: slog.New(slog.DiscardHandler),
+	}
+	return w
+}
+
+func (w *world) runner() *bridge.Runner {
+	layout := qlikct.New(w.engine, w.layout, slog.New(slog.DiscardHandler))
+	return bridge.New(source.NewPoller(w.engine, layout, w.source), w.ledger, w.options)
+}
+
+// ends runs the bridge, which must end by itself with an error.
+func (w *world) ends(want string) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := w.runner().Run(ctx); err == nil || !strings.Contains(err.Error(), want) {
+		w.Fatalf("run ended with %v, want %q", err, want)
+	}
+}
+
+// start runs the bridge; stop drains it and returns its error.
+func (w *world) start() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	runner := w.runner()
+	done := make(chan error, 1)
+	go func() { done <- runner.Run(ctx) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() { cancel(); err = <-done })
+		return err
+	}
+	w.Cleanup(func() { stop() })
+	return stop
+}
+
+func (w *world) create(tables ...string) {
+	w.Helper()
+	for _, t := range tables {
+		w.writer.Create(w, qlikwriter.Parcel(t))
+	}
+}
+
+// add writes one committed row of transaction tx.
+func (w *world) add(table, oper string, n int, tx string, id any, status string) {
+	w.Helper()
+	w.writer.Add(w, w.writer.DB, qlikwriter.Parcel(table), qlikwriter.Row{Seq: qlikwriter.Seq(n), Oper: oper, Tx: tx, Values: []any{id, status, nil}})
+}
+
+func (w *world) want(got []string, want ...string) {
+	w.Helper()
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		w.Fatalf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
