@@ -1,0 +1,160 @@
+package metrics
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/change"
+)
+
+// health tells a task that works, or has nothing to do, from one that is stuck.
+//
+// Stuck means that for the stall time-out no poll ended and nothing was committed, or that changes wait and nothing was committed. A
+// neighbour that is reported as away is a sign of life of the task: it tries. That is a matter for /readyz; a restart would not bring the
+// neighbour back.
+type health struct {
+	now   func() time.Time
+	stall time.Duration
+
+	mu           sync.Mutex
+	source, sink neighbour
+	started      bool // a poll has ended
+	pending      bool
+
+	pollAt    time.Time // end of the last poll; before the first, the start
+	commitAt  time.Time
+	pendingAt time.Time // since when changes wait
+	awayAt    time.Time // last report of a neighbour that is away
+
+	tables map[string]string // errors of tables that do not stream
+}
+
+// neighbour is the database or the brokers.
+type neighbour struct {
+	asked bool
+	err   error
+}
+
+func newHealth(now func() time.Time, stall time.Duration) *health {
+	return &health{now: now, stall: stall, pollAt: now(), tables: map[string]string{}}
+}
+
+func (h *health) polled() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.started, h.pollAt = true, h.now()
+}
+
+func (h *health) committed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.commitAt = h.now()
+}
+
+func (h *health) setPending(pending bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if pending && !h.pending {
+		h.pendingAt = h.now()
+	}
+	h.pending = pending
+}
+
+func (h *health) reached(n *neighbour, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n.asked, n.err = true, err
+	if err != nil {
+		h.awayAt = h.now()
+	}
+}
+
+func (h *health) tableChanged(id change.TableID, state bridge.TableState, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case state == bridge.TableStreaming:
+		delete(h.tables, id.String())
+	case err != nil:
+		h.tables[id.String()] = err.Error()
+	default:
+		h.tables[id.String()] = string(state)
+	}
+}
+
+// waiting is for how long changes have been waiting without a commit.
+func (h *health) waiting() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.pending {
+		return 0
+	}
+	return max(0, h.now().Sub(latest(h.pendingAt, h.commitAt)))
+}
+
+// live is the content of /healthz.
+type live struct {
+	Healthy  bool     `json:"healthy"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+func (h *health) live() live {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	var l live
+	if quiet := now.Sub(latest(h.pollAt, h.commitAt, h.awayAt)); quiet > h.stall {
+		l.Problems = append(l.Problems, fmt.Sprintf("no poll ended for %s", quiet.Round(time.Second)))
+	}
+	if stuck := now.Sub(latest(h.pendingAt, h.commitAt, h.awayAt)); h.pending && stuck > h.stall {
+		l.Problems = append(l.Problems, fmt.Sprintf("changes are waiting and nothing was committed for %s", stuck.Round(time.Second)))
+	}
+	l.Healthy = len(l.Problems) == 0
+	return l
+}
+
+// ready is the content of /readyz. Failed tables are told and do not make the task unready: the others go on.
+type ready struct {
+	Ready  bool              `json:"ready"`
+	Source string            `json:"source"`
+	Sink   string            `json:"sink"`
+	Start  string            `json:"start"`
+	Tables map[string]string `json:"tables_not_streaming,omitempty"`
+}
+
+const ok = "ok"
+
+func (h *health) ready() ready {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := ready{Source: h.source.status(), Sink: h.sink.status(), Start: ok, Tables: map[string]string{}}
+	if !h.started {
+		r.Start = "not finished: no poll has ended yet"
+	}
+	for table, problem := range h.tables {
+		r.Tables[table] = problem
+	}
+	r.Ready = r.Source == ok && r.Sink == ok && r.Start == ok
+	return r
+}
+
+func (n *neighbour) status() string {
+	switch {
+	case !n.asked:
+		return "not asked yet"
+	case n.err != nil:
+		return n.err.Error()
+	}
+	return ok
+}
+
+func latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
