@@ -1,6 +1,7 @@
 package qlik
 
 import (
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -248,5 +249,35 @@ func TestSchemaIDIsOneEverywhere(t *testing.T) {
 	unpublished := declare(t, tracker())
 	if len(unpublished.Metadata) != 0 || find(t, unpublished.Value, "messageSchemaId").Constant.Kind != change.KindNull {
 		t.Error("messageSchemaId without metadata message")
+	}
+}
+
+// JSON has no logical types: the schema that metadata gives for it describes the text that its messages hold.
+func TestJSONIgnoresLogicalTypes(t *testing.T) {
+	t.Parallel()
+	if got, want := declare(t, everyType(), withMetadata, withLogical).SchemaID, declare(t, everyType(), withMetadata).SchemaID; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if declare(t, everyType(), withAvro, withLogical).SchemaID == declare(t, everyType(), withAvro).SchemaID {
+		t.Error("logical types do not show in the Avro schema")
+	}
+}
+
+func TestDeclareFailsWithoutSchemaText(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	for failing := 1; failing <= 2; failing++ { // of the data, then of the metadata message
+		calls = 0
+		_, err := open(t, withMetadata, func(o *Options) {
+			o.SchemaText = func(*envelope.Node) (string, error) {
+				if calls++; calls == failing {
+					return "", errors.New("no schema")
+				}
+				return "schema", nil
+			}
+		}).Declare(tracker())
+		if fault.ClassOf(err) != fault.Table || !strings.Contains(err.Error(), "DEMO.TRACKER") {
+			t.Errorf("call %d: %v", failing, err)
+		}
 	}
 }
