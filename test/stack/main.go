@@ -93,9 +93,12 @@ func up(ctx context.Context, args []string) error {
 		return err
 	}
 	begin := time.Now()
-	if _, err = servers.Up(ctx, opts); err == nil {
-		say(fmt.Sprintf("up after %.1f s, for %s at the longest", time.Since(begin).Seconds(), opts.Lifetime))
+	stack, err := servers.Up(ctx, opts)
+	if err != nil {
+		return err
 	}
+	state, err := stack.State()
+	say(fmt.Sprintf("up after %.1f s, until %s at the longest", time.Since(begin).Seconds(), state.Until.Format(time.DateTime)))
 	return err
 }
 

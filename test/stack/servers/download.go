@@ -4,13 +4,11 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -22,15 +20,21 @@ const mavenProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <dependencies>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>%[1]s</version></dependency>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>%[1]s</version></dependency>
+    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>%[2]s</version></dependency>
   </dependencies>
 </project>
 `
+
+// log4jVersion is that of Kafka's own log4j-core; without this bridge Kafka logs nothing.
+const log4jVersion = "2.25.4"
+
+func kafkaProject() string { return fmt.Sprintf(mavenProject, kafkaVersion, log4jVersion) }
 
 // makeKafka gets Kafka with everything it depends on from the Maven repository, as one folder of jars.
 func (c cache) makeKafka(ctx context.Context) error {
 	return c.stage(c.kafka(), func(dir string) error {
 		project := filepath.Join(dir, "pom.xml")
-		if err := os.WriteFile(project, fmt.Appendf(nil, mavenProject, kafkaVersion), 0o644); err != nil {
+		if err := os.WriteFile(project, []byte(kafkaProject()), 0o644); err != nil {
 			return err
 		}
 		return run(ctx, dir, "mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory="+dir)
@@ -108,12 +112,6 @@ func unpackOne(header *tar.Header, content io.Reader, dir string) error {
 // pythonPackages is what the Python clients in tests import: the Confluent client and what its registry client needs.
 var pythonPackages = []string{
 	"confluent-kafka==2.16.1", "fastavro==1.13.1", "authlib==1.9.10", "cachetools==8.0.2", "httpx==0.28.1", "attrs==26.1.0", "requests==2.34.2",
-}
-
-// python is named after its packages, so that a change of the list makes a new environment.
-func (c cache) python() string {
-	sum := sha256.Sum256([]byte(strings.Join(pythonPackages, "\n")))
-	return filepath.Join(c.home, fmt.Sprintf("python-%x", sum[:4]))
 }
 
 // pythonDone is the mark that the environment is whole: such a folder cannot be renamed once it is filled, so it is

@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -51,8 +52,15 @@ type cache struct {
 	report Report
 }
 
-func (c cache) kafka() string    { return filepath.Join(c.home, "kafka-"+kafkaVersion) }
+func (c cache) kafka() string    { return c.named("kafka-"+kafkaVersion, kafkaProject()) }
 func (c cache) registry() string { return filepath.Join(c.home, "apicurio-"+registryVersion) }
+func (c cache) python() string   { return c.named("python", strings.Join(pythonPackages, "\n")) }
+
+// named makes a folder name out of the list of what is in the folder, so that a change of the list makes a new one.
+func (c cache) named(prefix, content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return filepath.Join(c.home, fmt.Sprintf("%s-%x", prefix, sum[:4]))
+}
 
 func (c cache) has(entry string) bool {
 	_, err := os.Stat(entry)

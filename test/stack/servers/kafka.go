@@ -25,8 +25,9 @@ func (kafka) prepare(ctx context.Context, s site) error {
 			return err
 		}
 	}
-	return s.helper(ctx, s.tools.Java, "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", s.tools.KafkaJars+"/*",
+	args := append(jvm(s), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", loggingOption, "-cp", s.tools.KafkaJars+"/*",
 		"kafka.tools.StorageTool", "format", "-t", clusterID, "-c", "server.properties")
+	return s.helper(ctx, s.tools.Java, args...)
 }
 
 // clusterID is a fixed base64 UUID: stacks never talk to each other, and a fixed name keeps logs comparable.
@@ -35,11 +36,17 @@ const clusterID = "Y3RicmlkZ2Uuc3RhY2suMQ"
 func (kafka) command(s site) command {
 	return command{
 		path: s.tools.Java,
-		args: []string{"-Xmx512m", "-Xms256m", "-Dlog4j2.configurationFile=log4j2.properties", "-Djava.awt.headless=true",
-			"-cp", s.tools.KafkaJars + "/*", "kafka.Kafka", "server.properties"},
+		args: append(jvm(s), "-Xmx512m", loggingOption, "-cp", s.tools.KafkaJars+"/*", "kafka.Kafka", "server.properties"),
 		stop: syscall.SIGTERM, abort: syscall.SIGKILL,
 	}
 }
+
+// jvm keeps the files that Java programs leave in the temporary folder within the server's own.
+func jvm(s site) []string {
+	return []string{"-Djava.io.tmpdir=" + s.dir, "-XX:-UsePerfData", "-Djava.awt.headless=true"}
+}
+
+const loggingOption = "-Dlog4j2.configurationFile=log4j2.properties"
 
 func (kafka) ready(ctx context.Context, s site) error {
 	return askKafka(ctx, address(s.ports["client"]))

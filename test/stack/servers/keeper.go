@@ -18,18 +18,18 @@ func Keep(ctx context.Context, path string) error {
 	if !supported {
 		return ErrUnsupported
 	}
-	return keep(ctx, path, os.Stdin, inherited(3))
-}
-
-func keep(ctx context.Context, path string, life io.Reader, report io.WriteCloser) error {
 	state, err := readState(path)
 	if err != nil {
 		return err
 	}
+	return keep(ctx, state, kindsOf(state.names()), os.Stdin, inherited(3))
+}
+
+func keep(ctx context.Context, state State, kinds []kind, life io.Reader, report io.WriteCloser) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	k := &keeper{state: state, units: map[string]*unit{}, over: cancel, launcher: messages{out: report}}
-	err = k.open()
+	err := k.open(kinds)
 	if err == nil {
 		defer k.listener.Close()
 		go k.follow(life)
@@ -57,10 +57,10 @@ type keeper struct {
 }
 
 // open takes the stack over from the launcher.
-func (k *keeper) open() (err error) {
+func (k *keeper) open(kinds []kind) (err error) {
 	k.state.Owner = Self()
 	spawn := newSpawner()
-	for _, kind := range kindsOf(k.state.names()) {
+	for _, kind := range kinds {
 		server, err := k.state.Find(kind.name())
 		if err != nil {
 			return err
@@ -89,27 +89,20 @@ func (k *keeper) note(name, condition string, process Process) error {
 	return k.state.save()
 }
 
-// startAll starts the servers side by side; the first that fails gives the others up.
+// startAll starts the servers side by side; the first that fails gives the others up, and only its error matters.
 func (k *keeper) startAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make(chan error, len(k.units))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
 	for _, u := range k.units {
-		go func() {
-			err := k.startOne(ctx, u)
-			if err != nil {
-				cancel()
+		group.Go(func() {
+			if err := k.startOne(ctx, u); err != nil {
+				cancel(err)
 			}
-			results <- err
-		}()
+		})
 	}
-	var first error
-	for range k.units {
-		if err := <-results; first == nil {
-			first = err
-		}
-	}
-	return first
+	group.Wait()
+	return context.Cause(ctx)
 }
 
 func (k *keeper) startOne(ctx context.Context, u *unit) error {

@@ -24,8 +24,12 @@ type Options struct {
 // next argument. Standard input is then the life pipe and file 3 the report pipe.
 const KeeperVerb = "keeper"
 
-// Up starts a stack that stays up until Down or the end of its lifetime.
+// Up starts a stack that stays up until Down or the end of its lifetime. One that is up already and has all the
+// servers asked for is fine as it is.
 func Up(ctx context.Context, opts Options) (*Stack, error) {
+	if stack, err := already(opts); stack != nil || err != nil {
+		return stack, err
+	}
 	until := time.Now().Add(opts.Lifetime)
 	l, err := launch(ctx, opts, upName, until)
 	if err != nil {
@@ -37,6 +41,31 @@ func Up(ctx context.Context, opts Options) (*Stack, error) {
 	io.Copy(io.Discard, l.report) // until the keeper has understood and closed its end
 	l.life.Close()
 	return &Stack{path: l.state.path()}, l.cmd.Process.Release()
+}
+
+func already(opts Options) (*Stack, error) {
+	path, err := upState()
+	if err != nil {
+		return nil, err
+	}
+	stack, err := Open(path)
+	if errors.Is(err, ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, err := stack.State()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kindsOf(opts.Parts) {
+		if _, err := state.Find(k.name()); err != nil {
+			return nil, fmt.Errorf("a stack is up already, but: %w; take it down first", err)
+		}
+	}
+	opts.Report("already up: " + state.Folder)
+	return stack, nil
 }
 
 // launched is a keeper as its launcher sees it.

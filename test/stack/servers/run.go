@@ -20,6 +20,9 @@ func Run(ctx context.Context, opts Options, argv []string) (code int, err error)
 	}
 	given, missing := Given(opts.Parts)
 	if len(given) > 0 {
+		if _, err := FromEnv(); os.Getenv(StateVariable) != "" && err != nil {
+			return 1, fmt.Errorf("the environment names servers of a stack that is gone; unset CTBRIDGE_TEST_* and %s: %w", StateVariable, err)
+		}
 		opts.Report("given by the environment: " + strings.Join(given, ", "))
 	}
 	if len(missing) == 0 {
