@@ -11,7 +11,7 @@ import (
 type batch struct {
 	records, bytes int
 	counts         map[CommitKey]int
-	begin          time.Time
+	begin, latest  time.Time // of the first and the last record
 	oldest         time.Time
 
 	slabs   [][]byte // full ones first
@@ -23,7 +23,12 @@ type batch struct {
 // slabSize is how much a slab holds; a record that does not fit gets memory of its own.
 const slabSize = 1 << 20
 
-func (b *batch) full(o Options) bool { return b.records >= o.CommitRecords || b.bytes >= o.CommitBytes }
+// oldestBatch bounds how long a slow source can keep a commit open: consumers wait for it, and brokers end long transactions.
+const oldestBatch = 2 * time.Second
+
+func (b *batch) full(o Options) bool {
+	return b.records >= o.CommitRecords || b.bytes >= o.CommitBytes || b.records > 0 && b.latest.Sub(b.begin) > oldestBatch
+}
 
 // space gives an empty slice with room behind it to append one encoding to.
 func (b *batch) space() []byte {
@@ -53,6 +58,7 @@ func (b *batch) add(r *change.Record, now time.Time) {
 	if b.records == 0 {
 		b.begin = now
 	}
+	b.latest = now
 	b.records++
 	b.bytes += r.Size()
 }
