@@ -10,7 +10,7 @@ import (
 
 // Default is the longest silence of a server that an engine bears where its configuration does not say. It must be longer than the
 // slowest query takes to its first row.
-const Default = 5 * time.Minute
+const Default = 2 * time.Minute
 
 // Conn is a connection whose single reads and writes end after a limit. A deadline set from outside holds too, whichever is
 // sooner. A time-out leaves the stream in an unknown state: the connection is then good for nothing but Close.

@@ -27,7 +27,7 @@ type Config struct {
 	MaxConns         int           // 0 = pool_max_conns of the DSN, else 4
 	ConnectTimeout   time.Duration // for one connection; 0 = 10 s
 	StatementTimeout time.Duration // the server ends a longer statement; 0 = never
-	Patience         time.Duration // longest silence of the server while an answer is awaited; 0 = patience.Default
+	ReadTimeout      time.Duration // longest silence of the server while an answer is awaited; 0 = patience.Default
 }
 
 // Engine implements source.Engine and source.Fencer over a connection pool that opens on first use.
@@ -68,7 +68,7 @@ func Open(cfg Config) (*Engine, error) {
 	if cfg.ConnectTimeout > 0 {
 		config.ConnConfig.ConnectTimeout = cfg.ConnectTimeout
 	}
-	config.ConnConfig.DialFunc = patientDial(config.ConnConfig.DialFunc, cmp.Or(cfg.Patience, patience.Default))
+	config.ConnConfig.DialFunc = patientDial(config.ConnConfig.DialFunc, cmp.Or(cfg.ReadTimeout, patience.Default))
 	setSession(config.ConnConfig, cfg)
 	return &Engine{config: config}, nil
 }

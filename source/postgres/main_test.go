@@ -141,7 +141,7 @@ func (s *scratch) openAt(way enginetest.Way, option string) (source.Engine, erro
 	u := *s.url
 	u.Host, u.User = way.Addr, url.UserPassword(u.User.Username(), way.Password)
 	moved.url = &u
-	e, err := Open(Config{DSN: moved.dsn(option), ConnectTimeout: way.Patience, Patience: way.Patience})
+	e, err := Open(Config{DSN: moved.dsn(option), ConnectTimeout: way.Patience, ReadTimeout: way.Patience})
 	if err != nil {
 		return nil, err
 	}
