@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,11 +25,10 @@ func SchemaText(n *envelope.Node) (string, error) {
 type schemaWriter struct {
 	out     strings.Builder
 	defined map[string]*envelope.Node // by full name: those written in full already
-	legal   *regexp.Regexp
 }
 
 func newSchemaWriter() *schemaWriter {
-	return &schemaWriter{defined: map[string]*envelope.Node{}, legal: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)}
+	return &schemaWriter{defined: map[string]*envelope.Node{}}
 }
 
 // node writes the type of a node that stands in the given namespace.
@@ -71,7 +69,7 @@ func (w *schemaWriter) named(n *envelope.Node, enclosing, path string) error {
 	if namespace == "" {
 		namespace = enclosing
 	}
-	if err := w.checkNames(n.Name, namespace); err != nil {
+	if err := checkNames(n.Name, namespace); err != nil {
 		return fmt.Errorf("%s: %w", place(path), err)
 	}
 	full := join(namespace, n.Name)
@@ -83,26 +81,34 @@ func (w *schemaWriter) named(n *envelope.Node, enclosing, path string) error {
 	if !sameDefinition(first, n, namespace) {
 		return fmt.Errorf("%s: the name %q already means another type", place(path), full)
 	}
-	if namespace == "" && enclosing != "" {
-		return fmt.Errorf("%s: %q, which has no namespace, cannot be used inside %q", place(path), full, enclosing)
-	}
 	w.out.WriteString(quote(full))
 	return nil
 }
 
-func (w *schemaWriter) checkNames(name, namespace string) error {
-	if !w.legal.MatchString(name) {
+func checkNames(name, namespace string) error {
+	if !legal(name) {
 		return illegal(name)
 	}
 	if namespace == "" {
 		return nil
 	}
 	for _, part := range strings.Split(namespace, ".") {
-		if !w.legal.MatchString(part) {
+		if !legal(part) {
 			return fmt.Errorf("namespace %q: %w", namespace, illegal(part))
 		}
 	}
 	return nil
+}
+
+// legal reports whether a name is [A-Za-z_][A-Za-z0-9_]*.
+func legal(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func illegal(name string) error {
@@ -168,7 +174,7 @@ func (w *schemaWriter) fields(n *envelope.Node, namespace, path string) error {
 }
 
 func (w *schemaWriter) field(f *envelope.Field, namespace, path string) error {
-	if !w.legal.MatchString(f.InAvro()) {
+	if !legal(f.InAvro()) {
 		return fmt.Errorf("%s: %w", place(path), illegal(f.InAvro()))
 	}
 	w.out.WriteString(`{"name":` + quote(f.InAvro()) + `,"type":`)
@@ -217,7 +223,7 @@ func (w *schemaWriter) symbols(symbols []string, path string) error {
 		if i > 0 {
 			w.out.WriteString(",")
 		}
-		if !w.legal.MatchString(symbol) || taken[symbol] {
+		if !legal(symbol) || taken[symbol] {
 			problems = append(problems, fmt.Errorf("%s: the symbol %q is illegal or there twice", place(path), clip(symbol)))
 		}
 		taken[symbol] = true
