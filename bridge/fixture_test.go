@@ -187,7 +187,7 @@ func (e lineEncoder) Append(dst []byte, ev *change.Event) ([]byte, error) {
 type plain struct{ split bool }
 
 func (plain) Declare(t *change.Table) (*envelope.Declaration, error) {
-	return &envelope.Declaration{Value: &envelope.Node{}, Metadata: []envelope.Notice{{Key: []byte(t.ID.String()), Value: &envelope.Node{}}}}, nil
+	return &envelope.Declaration{SchemaID: fmt.Sprint("v", t.Version), Value: &envelope.Node{}, Metadata: []envelope.Notice{{Key: []byte(t.ID.String()), Value: &envelope.Node{}}}}, nil
 }
 
 func (p plain) Expand(dst []*change.Event, ev *change.Event) []*change.Event {

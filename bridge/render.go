@@ -16,7 +16,8 @@ type renderer struct {
 	value   Encoder
 	key     Encoder // encoded keys; nil = text keys
 	text    *envelope.TextKey
-	notices []change.Record // metadata messages of this version
+	schema  string          // id of the version's schema
+	notices []change.Record // metadata messages of that schema
 }
 
 // renderRow numbers and renders the events of one row into the batch's pending records. On an error nothing is pending and the numbers are
@@ -77,7 +78,7 @@ func (r *Runner) compile(ctx context.Context, t *table) (err error) {
 	if err != nil {
 		return err
 	}
-	out := &renderer{}
+	out := &renderer{schema: declared.SchemaID}
 	if out.topic, err = r.options.Topic(t.id); err != nil {
 		return err
 	}
@@ -117,9 +118,10 @@ func (r *Runner) compileNotices(ctx context.Context, t *table, out *renderer, no
 	return nil
 }
 
-// announce publishes the metadata of a version once, before its first record (I9).
+// announce publishes the metadata of a schema once, before its first record (I9). Another set of options or another release can change
+// the schema of an unchanged table, too.
 func (r *Runner) announce(ctx context.Context, t *table) error {
-	if t.state.Announced == t.state.Version {
+	if t.state.Announced == t.renderer.schema {
 		return nil
 	}
 	for i := range t.renderer.notices {
@@ -127,7 +129,7 @@ func (r *Runner) announce(ctx context.Context, t *table) error {
 			return err
 		}
 	}
-	t.state.Announced = t.state.Version
+	t.state.Announced = t.renderer.schema
 	t.state.Touch()
 	return nil
 }

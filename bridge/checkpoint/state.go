@@ -43,7 +43,7 @@ type Table struct {
 	Position  change.Position // of its last published event
 	Version   int             // tableVersion of its structure
 	Structure string          // fingerprint of that structure
-	Announced int             // version whose metadata was published, 0 = none
+	Announced string          // id of the schema whose metadata was published last, "" = none
 	Identity  string          // of the change table
 	Window    Window
 
@@ -61,7 +61,7 @@ type tableRecord struct {
 	Floor     change.Position `json:"floor"`
 	Version   int             `json:"version"`
 	Structure string          `json:"structure"`
-	Announced int             `json:"announced"`
+	Announced string          `json:"announced,omitempty"`
 	Identity  string          `json:"identity,omitempty"`
 }
 
