@@ -60,7 +60,7 @@ func Rooms() []Room {
 		// Formats compile trees into encoders.
 		{Path: "schema/internal/program", Own: tree},
 		{Path: "schema/internal/treetest", Own: tree, Support: true},
-		{Path: "schema/avro", Own: also(tree, "schema/internal/program")},
+		{Path: "schema/avro", Own: also(tree, "schema/internal/program"), Foreign: []string{"github.com/twmb/avro"}}, // decodes for people
 		{Path: "schema/jsonenc", Own: also(tree, "schema/internal/program")},
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
@@ -68,6 +68,7 @@ func Rooms() []Room {
 			"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram",
 		}},
 		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
+		{Path: "sink/sinktest", Own: also(leaves, "bridge", "bridge/checkpoint"), Support: true},
 		// A broker and a registry inside the process, for the demo and for tests.
 		{Path: "sink/embedded", Foreign: []string{
 			"github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/sr", "github.com/twmb/avro",
@@ -75,6 +76,11 @@ func Rooms() []Room {
 
 		// The observer of the runner: the only room that knows the Prometheus client, and the only adapter that sees the runner's types.
 		{Path: "metrics", Own: also(leaves, "bridge"), Foreign: []string{"github.com/prometheus/client_golang"}},
+
+		// The verbs and the wiring: the only rooms that know every implementation.
+		{Path: "cmd/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics"}, Foreign: []string{
+			"github.com/spf13/cobra",
+		}},
 
 		// The servers and writers of tests, and the tests of the whole.
 		{Path: "test/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics/...", "test/..."}, Support: true},

@@ -1,0 +1,78 @@
+# The targets of every day. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 10s
+BENCH    ?= .
+PKG      ?= ./...
+
+# Tools are built once and kept outside of the tree.
+GOLANGCI_VERSION := v2.15.0
+TOOLS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ctbridge-tools
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+
+# Where goroutines share memory: the runner, the poller, the sinks, the metrics.
+RACED := ./bridge ./bridge/checkpoint/... ./source ./source/qlikct ./source/sqlite ./sink/... ./metrics
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## the static binary ./ctbridge
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o ctbridge ./cmd/ctbridge
+
+.PHONY: fmt
+fmt: ## format all Go files
+	gofmt -w -s .
+
+.PHONY: lint
+lint: $(GOLANGCI) ## golangci-lint with .golangci.yml; builds the tool the first time
+	$(GOLANGCI) run $(PKG)
+
+.PHONY: lint-tool
+lint-tool: $(GOLANGCI)
+
+$(GOLANGCI):
+	GOBIN=$(TOOLS)/install go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/install/golangci-lint $@
+
+.PHONY: arch
+arch: ## the import rules and size limits of the whole tree, with the sizes
+	go test -count=1 -v -run '^TestTree$$' ./test/arch
+
+.PHONY: unit
+unit: ## all tests that need no server
+	go test $(PKG)
+
+.PHONY: test
+test: ## everything, on real servers that it installs and starts: vet, arch, unit, live
+	go vet ./...
+	go run ./test/stack run -- go test -count=1 -timeout 30m ./...
+
+.PHONY: race
+race: ## the tests of the concurrent rooms with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race $(RACED)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s) each
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]+).*/\1/p' "$$file"); do \
+			echo "== $$(dirname "$$file") $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+		done; \
+	done
+
+.PHONY: golden
+golden: ## write the golden files anew: read the diff before you commit it
+	go test -count=1 $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+
+.PHONY: bench
+bench: ## the benchmarks; BENCH and PKG choose among them
+	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: ci
+ci: ## what CI runs
+	bash .ci/run
