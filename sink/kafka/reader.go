@@ -18,6 +18,7 @@ type reader struct {
 	partition int32
 	next      int64 // offset to read from
 	size      int32 // bytes per request; grows for a batch that does not fit
+	wait      time.Duration
 }
 
 const (
@@ -27,7 +28,7 @@ const (
 
 // newReader starts at offset, or at sarama.OffsetOldest or OffsetNewest.
 func (s *session) newReader(ctx context.Context, topic string, partition int32, offset int64) (*reader, error) {
-	r := &reader{s: s, topic: topic, partition: partition, next: offset, size: fetchSize}
+	r := &reader{s: s, topic: topic, partition: partition, next: offset, size: fetchSize, wait: fetchWait}
 	if offset >= 0 {
 		return r, nil
 	}
@@ -38,52 +39,42 @@ func (s *session) newReader(ctx context.Context, topic string, partition int32, 
 
 // bound asks for the first offset (OffsetOldest), or for the one after the last committed record or marker (OffsetNewest).
 func (r *reader) bound(ctx context.Context, which int64) (int64, error) {
-	var offset int64
-	err := r.s.call(ctx, func() error {
-		broker, err := r.s.front.Leader(r.topic, r.partition)
-		if err != nil {
-			return err
-		}
+	var block *sarama.OffsetResponseBlock
+	err := r.ask(ctx, func(leader *sarama.Broker) (sarama.KError, error) {
 		request := sarama.NewOffsetRequest(r.s.front.Config().Version)
 		request.IsolationLevel = sarama.ReadCommitted
 		request.AddBlock(r.topic, r.partition, which, 1)
-		response, err := broker.GetAvailableOffsets(request)
+		response, err := leader.GetAvailableOffsets(request)
 		if err != nil {
-			broker.Close()
-			return err
+			return 0, err
 		}
-		block := response.GetBlock(r.topic, r.partition)
-		if block == nil {
-			return sarama.ErrIncompleteResponse
+		if block = response.GetBlock(r.topic, r.partition); block == nil {
+			return 0, sarama.ErrIncompleteResponse
 		}
-		offset = block.Offset
-		return noError(block.Err)
-	})
-	return offset, r.fail(err)
-}
-
-// read hands the next committed records to yield and moves on. It returns after at most about fetchWait when there are none.
-func (r *reader) read(ctx context.Context, yield func(*sarama.RecordBatch, *sarama.Record) error) error {
-	var response *sarama.FetchResponse
-	err := r.s.call(ctx, func() error {
-		broker, err := r.s.front.Leader(r.topic, r.partition)
-		if err != nil {
-			return err
-		}
-		if response, err = broker.Fetch(r.request()); err != nil {
-			broker.Close()
-		}
-		return err
+		return block.Err, nil
 	})
 	if err != nil {
-		return r.fail(err)
+		return 0, err
 	}
-	block := response.GetBlock(r.topic, r.partition)
-	if block == nil {
-		return r.fail(sarama.ErrIncompleteResponse)
-	}
-	if err := noError(block.Err); err != nil {
-		return r.fail(r.moved(ctx, err))
+	return block.Offset, nil
+}
+
+// read hands the next committed records to yield and moves on. It returns after at most about r.wait when there are none.
+func (r *reader) read(ctx context.Context, yield func(*sarama.RecordBatch, *sarama.Record) error) error {
+	var response *sarama.FetchResponse
+	var block *sarama.FetchResponseBlock
+	err := r.ask(ctx, func(leader *sarama.Broker) (sarama.KError, error) {
+		var err error
+		if response, err = leader.Fetch(r.request()); err != nil {
+			return 0, err
+		}
+		if block = response.GetBlock(r.topic, r.partition); block == nil {
+			return 0, sarama.ErrIncompleteResponse
+		}
+		return block.Err, nil
+	})
+	if err != nil {
+		return err
 	}
 	before := r.next
 	if err := r.take(block, yield); err != nil {
@@ -95,20 +86,66 @@ func (r *reader) read(ctx context.Context, yield func(*sarama.RecordBatch, *sara
 	return nil
 }
 
-func (r *reader) request() *sarama.FetchRequest {
-	request := &sarama.FetchRequest{Version: 11, MinBytes: 1, MaxBytes: r.size, MaxWaitTime: int32(fetchWait.Milliseconds()), Isolation: sarama.ReadCommitted, SessionEpoch: -1}
-	request.AddBlock(r.topic, r.partition, r.next, r.size, -1)
-	return request
+// ask puts a question to the leader of the partition, and again to the next one as long as brokers say that another one leads: a new topic
+// has a leader before that leader knows.
+func (r *reader) ask(ctx context.Context, question func(leader *sarama.Broker) (sarama.KError, error)) error {
+	for try := 0; ; try++ {
+		var code sarama.KError
+		err := r.s.call(ctx, func() error {
+			leader, err := r.s.front.Leader(r.topic, r.partition)
+			if err != nil {
+				return err
+			}
+			if code, err = question(leader); err != nil {
+				leader.Close()
+			}
+			return err
+		})
+		if err == nil {
+			err = noError(code)
+		}
+		if err == nil || !hasMoved(err) || try == leaderTries {
+			return r.fail(err)
+		}
+		if err := r.lookAgain(ctx, try); err != nil {
+			return r.fail(err)
+		}
+	}
 }
 
-// moved makes the client look for the leader again where that helps.
-func (r *reader) moved(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, sarama.ErrNotLeaderForPartition), errors.Is(err, sarama.ErrLeaderNotAvailable), errors.Is(err, sarama.ErrFencedLeaderEpoch),
-		errors.Is(err, sarama.ErrUnknownLeaderEpoch), errors.Is(err, sarama.ErrReplicaNotAvailable):
-		return r.s.call(ctx, func() error { return r.s.front.RefreshMetadata(r.topic) })
+// leaderTries with the line's back-off fill about ten seconds.
+const leaderTries = 14
+
+func (r *reader) lookAgain(ctx context.Context, try int) error {
+	timer := time.NewTimer(r.s.line.backoff(try, leaderTries))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := r.s.call(ctx, func() error { return r.s.front.RefreshMetadata(r.topic) })
+	if hasMoved(err) {
+		return nil
 	}
 	return err
+}
+
+// hasMoved reports whether the partition is led by another broker, or by none for the moment.
+func hasMoved(err error) bool {
+	for _, code := range []sarama.KError{sarama.ErrNotLeaderForPartition, sarama.ErrLeaderNotAvailable, sarama.ErrFencedLeaderEpoch,
+		sarama.ErrUnknownLeaderEpoch, sarama.ErrReplicaNotAvailable, sarama.ErrOffsetNotAvailable} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reader) request() *sarama.FetchRequest {
+	request := &sarama.FetchRequest{Version: 11, MinBytes: 1, MaxBytes: r.size, MaxWaitTime: int32(r.wait.Milliseconds()), Isolation: sarama.ReadCommitted, SessionEpoch: -1}
+	request.AddBlock(r.topic, r.partition, r.next, r.size, -1)
+	return request
 }
 
 // take walks through the batches. A batch of an aborted transaction is left out: the response names its producer and first offset, and the

@@ -1,0 +1,424 @@
+// Package sinktest is the conformance suite of sinks: every implementation passes the parts that its delivery promises.
+package sinktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/fault"
+)
+
+// Sink is bridge.Sink.
+type Sink interface {
+	Open(ctx context.Context) (map[string][]byte, error)
+	EnsureTopic(ctx context.Context, name string, role change.TopicRole) error
+	Publish(ctx context.Context, r *change.Record) error
+	Commit(ctx context.Context, entries []checkpoint.Entry) error
+	Abort(ctx context.Context) error
+	Close() error
+}
+
+// Place is where records go.
+type Place struct {
+	Topic string // a name that is free
+	// New gives a sink for the place, as a fresh process would have it.
+	New func(t *testing.T) Sink
+	// Read gives the records of a topic that its readers see by now, in order within each partition.
+	Read func(t *testing.T, topic string) []Record
+
+	ExactlyOnce bool // records and checkpoint become visible together
+	Exclusive   bool // a second instance stops the first
+	MaxBytes    int  // a record of that size is refused; 0 = no limit
+}
+
+// Record is what a reader sees.
+type Record struct {
+	Partition  int32
+	Key, Value []byte
+	Headers    []change.Header
+	Timestamp  time.Time
+}
+
+// Run runs the suite; each test gets a new place.
+func Run(t *testing.T, place func(t *testing.T) Place) {
+	for name, test := range map[string]func(*testing.T, Place){
+		"Content":             testContent,
+		"Checkpoint":          testCheckpoint,
+		"NothingToCommit":     testNothing,
+		"OnlyEntries":         testOnlyEntries,
+		"HiddenUntilCommit":   testHidden,
+		"AbortLeavesNothing":  testAbort,
+		"CrashLeavesNothing":  testCrash,
+		"SecondInstance":      testSecond,
+		"OrderPerKey":         testOrder,
+		"BytesAreReturned":    testBytes,
+		"TooLarge":            testTooLarge,
+		"NotOpen":             testNotOpen,
+		"CancelledContext":    testCancelled,
+		"CloseWithOpenRound":  testCloseOpen,
+		"ManyTopicsInOneTurn": testManyTopics,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, place(t))
+		})
+	}
+}
+
+func open(t *testing.T, p Place) (Sink, map[string][]byte) {
+	t.Helper()
+	s := p.New(t)
+	t.Cleanup(func() { s.Close() })
+	return s, reopen(t, s)
+}
+
+func reopen(t *testing.T, s Sink) map[string][]byte {
+	t.Helper()
+	entries, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return entries
+}
+
+func publish(t *testing.T, s Sink, records ...*change.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := s.Publish(t.Context(), r); err != nil {
+			t.Fatalf("publish: %v", err)
+		}
+	}
+}
+
+func commit(t *testing.T, s Sink, entries ...checkpoint.Entry) {
+	t.Helper()
+	if err := s.Commit(t.Context(), entries); err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+}
+
+func entry(key, value string) checkpoint.Entry {
+	return checkpoint.Entry{Key: key, Value: []byte(value)}
+}
+
+var parcel = change.TableID{Schema: "shop", Name: "parcel"}
+
+func record(topic, key, value string) *change.Record {
+	return &change.Record{Table: parcel, Topic: topic, Key: []byte(key), Value: []byte(value)}
+}
+
+// values gives the values that readers see, by key.
+func values(t *testing.T, p Place, topic string) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, r := range p.Read(t, topic) {
+		out[string(r.Key)] = append(out[string(r.Key)], string(r.Value))
+	}
+	return out
+}
+
+func expectValues(t *testing.T, p Place, topic, key string, want ...string) {
+	t.Helper()
+	if got := values(t, p, topic)[key]; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("topic %s key %s: readers see %v, want %v", topic, key, got, want)
+	}
+}
+
+func expectEntries(t *testing.T, got map[string][]byte, want ...checkpoint.Entry) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("entries %q, want %q", got, want)
+	}
+	for _, e := range want {
+		if found, ok := got[e.Key]; !ok || !bytes.Equal(found, e.Value) {
+			t.Errorf("entry %q is %q, want %q", e.Key, found, e.Value)
+		}
+	}
+}
+
+func testContent(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	at := time.Date(2024, 2, 29, 23, 59, 59, 123e6, time.UTC)
+	want := []*change.Record{
+		{Table: parcel, Topic: p.Topic, Key: []byte("1"), Value: []byte("text"), Timestamp: at},
+		{Table: parcel, Topic: p.Topic, Key: []byte("1"), Value: []byte{0, 0xff, 0}, Headers: []change.Header{{Name: "a", Value: []byte("1")}, {Name: "", Value: []byte{}}, {Name: "größe", Value: nil}}},
+		{Table: parcel, Topic: p.Topic, Key: []byte("1"), Value: nil},
+		{Table: parcel, Topic: p.Topic, Key: []byte("1"), Value: []byte{}},
+		{Table: parcel, Topic: p.Topic, Key: nil, PartitionBy: []byte("1"), Value: []byte("no key")},
+	}
+	publish(t, s, want...)
+	commit(t, s)
+	got := p.Read(t, p.Topic)
+	if len(got) != len(want) {
+		t.Fatalf("readers see %d records, want %d", len(got), len(want))
+	}
+	for i, w := range want {
+		g := got[i]
+		if !same(g.Key, w.Key) || !same(g.Value, w.Value) || fmt.Sprintf("%q", g.Headers) != fmt.Sprintf("%q", w.Headers) || g.Partition != got[0].Partition {
+			t.Errorf("record %d: readers see %+v, want %+v", i, g, *w)
+		}
+	}
+	if !got[0].Timestamp.Equal(at) {
+		t.Errorf("timestamp %v, want %v", got[0].Timestamp, at)
+	}
+}
+
+func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
+
+func testCheckpoint(t *testing.T, p Place) {
+	s, entries := open(t, p)
+	expectEntries(t, entries)
+	publish(t, s, record(p.Topic, "k", "1"))
+	commit(t, s, entry("a", "1"), entry("b", "1"), entry("c", "1"))
+	publish(t, s, record(p.Topic, "k", "2"))
+	commit(t, s, entry("a", "2"), checkpoint.Entry{Key: "b"})
+	expectEntries(t, reopen(t, s), entry("a", "2"), entry("c", "1"))
+	s.Close()
+	_, entries = open(t, p)
+	expectEntries(t, entries, entry("a", "2"), entry("c", "1"))
+	expectValues(t, p, p.Topic, "k", "1", "2")
+}
+
+func testNothing(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	commit(t, s)
+	commit(t, s)
+	publish(t, s, record(p.Topic, "k", "1"))
+	commit(t, s)
+	commit(t, s)
+	expectValues(t, p, p.Topic, "k", "1")
+}
+
+func testOnlyEntries(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	for i := range 5 {
+		commit(t, s, entry("a", fmt.Sprint(i)))
+	}
+	expectEntries(t, reopen(t, s), entry("a", "4"))
+}
+
+func testHidden(t *testing.T, p Place) {
+	if !p.ExactlyOnce {
+		return
+	}
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "first"))
+	commit(t, s)
+	for i := range 500 {
+		publish(t, s, record(p.Topic, "k", fmt.Sprint(i)))
+	}
+	expectValues(t, p, p.Topic, "k", "first")
+	commit(t, s)
+	if n := len(values(t, p, p.Topic)["k"]); n != 501 {
+		t.Errorf("readers see %d records, want 501", n)
+	}
+}
+
+func testAbort(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "1"))
+	commit(t, s, entry("a", "1"))
+	publish(t, s, record(p.Topic, "k", "given up"))
+	if err := s.Abort(t.Context()); err != nil {
+		t.Errorf("abort: %v", err)
+	}
+	expectEntries(t, reopen(t, s), entry("a", "1"))
+	publish(t, s, record(p.Topic, "k", "2"))
+	commit(t, s, entry("a", "2"))
+	expectEntries(t, reopen(t, s), entry("a", "2"))
+	if p.ExactlyOnce {
+		expectValues(t, p, p.Topic, "k", "1", "2")
+	}
+}
+
+// A process that dies between Publish and Commit leaves no record and no entry.
+func testCrash(t *testing.T, p Place) {
+	if !p.ExactlyOnce {
+		return
+	}
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "1"))
+	commit(t, s, entry("a", "1"))
+	for i := range 100 {
+		publish(t, s, record(p.Topic, "k", fmt.Sprintf("lost %d", i)))
+	}
+	next, entries := open(t, p) // s is neither aborted nor closed
+	expectEntries(t, entries, entry("a", "1"))
+	expectValues(t, p, p.Topic, "k", "1")
+	publish(t, next, record(p.Topic, "k", "2"))
+	commit(t, next, entry("a", "2"))
+	expectValues(t, p, p.Topic, "k", "1", "2")
+}
+
+func testSecond(t *testing.T, p Place) {
+	if !p.Exclusive {
+		return
+	}
+	first, _ := open(t, p)
+	publish(t, first, record(p.Topic, "k", "first"))
+	commit(t, first, entry("a", "first"))
+	publish(t, first, record(p.Topic, "k", "lost"))
+	second, entries := open(t, p)
+	expectEntries(t, entries, entry("a", "first"))
+	publish(t, second, record(p.Topic, "k", "second"))
+	commit(t, second, entry("a", "second"))
+	err := first.Commit(t.Context(), []checkpoint.Entry{entry("a", "lost")})
+	if err == nil || fault.ClassOf(err) != fault.Fatal {
+		t.Errorf("the first instance should have been stopped, got %v", err)
+	}
+	if err := first.Publish(t.Context(), record(p.Topic, "k", "lost")); err == nil {
+		t.Error("the first instance publishes on")
+	}
+	if err := first.Abort(t.Context()); err != nil && fault.ClassOf(err) != fault.Fatal {
+		t.Errorf("abort: %v", err)
+	}
+	publish(t, second, record(p.Topic, "k", "third"))
+	commit(t, second, entry("a", "third"))
+	expectValues(t, p, p.Topic, "k", "first", "second", "third")
+	expectEntries(t, reopen(t, second), entry("a", "third"))
+}
+
+func testOrder(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	const keys, rounds, perRound = 20, 5, 400
+	want := map[string][]string{}
+	for round := range rounds {
+		for i := range perRound {
+			key, value := fmt.Sprintf("key %d", i%keys), fmt.Sprintf("%d/%d", round, i)
+			publish(t, s, record(p.Topic, key, value))
+			want[key] = append(want[key], value)
+		}
+		commit(t, s, entry("round", fmt.Sprint(round)))
+	}
+	partition := map[string]int32{}
+	got := map[string][]string{}
+	for _, r := range p.Read(t, p.Topic) {
+		key := string(r.Key)
+		if at, seen := partition[key]; seen && at != r.Partition {
+			t.Fatalf("key %q is on partitions %d and %d", key, at, r.Partition)
+		}
+		partition[key] = r.Partition
+		got[key] = append(got[key], string(r.Value))
+	}
+	for key := range want {
+		if fmt.Sprint(got[key]) != fmt.Sprint(want[key]) {
+			t.Errorf("key %q: readers see %v", key, got[key])
+		}
+	}
+}
+
+// What a record points to is the caller's again after Commit, and may be overwritten at once.
+func testBytes(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	buffer := make([]byte, 0, 100)
+	for round := range 20 {
+		buffer = fmt.Appendf(buffer[:0], "round %d", round)
+		publish(t, s, &change.Record{Table: parcel, Topic: p.Topic, Key: []byte("k"), Value: buffer, Headers: []change.Header{{Name: "h", Value: buffer}}})
+		commit(t, s)
+		clear(buffer)
+	}
+	for i, r := range p.Read(t, p.Topic) {
+		if want := fmt.Sprintf("round %d", i); string(r.Value) != want || string(r.Headers[0].Value) != want {
+			t.Errorf("record %d: value %q, header %q", i, r.Value, r.Headers[0].Value)
+		}
+	}
+}
+
+// The case of the 1.6 MB note between two small rows: it is refused by name, and the small ones keep their order.
+func testTooLarge(t *testing.T, p Place) {
+	if p.MaxBytes == 0 {
+		return
+	}
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "before"))
+	big := &change.Record{Table: change.TableID{Schema: "shop", Name: "note"}, Topic: p.Topic, Key: []byte("k"), Value: make([]byte, p.MaxBytes)}
+	err := s.Publish(t.Context(), big)
+	var table *change.TableError
+	if !errors.As(err, &table) || table.Table != big.Table || fault.ClassOf(err) != fault.Poison || fault.HintOf(err) == "" {
+		t.Errorf("want a Poison error of table shop.note with a hint, got %v", err)
+	}
+	publish(t, s, record(p.Topic, "k", "after"))
+	commit(t, s, entry("a", "1"))
+	expectValues(t, p, p.Topic, "k", "before", "after")
+}
+
+func testNotOpen(t *testing.T, p Place) {
+	s := p.New(t)
+	if err := s.Abort(t.Context()); err != nil {
+		t.Errorf("abort before open: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("close before open: %v", err)
+	}
+	if p.ExactlyOnce {
+		if err := s.Publish(t.Context(), record(p.Topic, "k", "1")); err == nil {
+			t.Error("publish without open succeeded")
+		}
+		if err := s.Commit(t.Context(), []checkpoint.Entry{entry("a", "1")}); err == nil {
+			t.Error("commit without open succeeded")
+		}
+	}
+}
+
+// A call with a context that is over comes back soon, and the sink can be opened again.
+func testCancelled(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "1"))
+	commit(t, s, entry("a", "1"))
+	publish(t, s, record(p.Topic, "k", "2"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	err := s.Commit(ctx, []checkpoint.Entry{entry("a", "2")})
+	s.Abort(ctx)
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("came back after %v", took)
+	}
+	entries := reopen(t, s)
+	if err == nil {
+		expectEntries(t, entries, entry("a", "2"))
+	}
+	if p.ExactlyOnce {
+		want := map[string]string{"1": "[1]", "2": "[1 2]"}[string(entries["a"])]
+		if got := fmt.Sprint(values(t, p, p.Topic)["k"]); got != want {
+			t.Errorf("entry a=%s, but readers see %s", entries["a"], got)
+		}
+	}
+}
+
+func testCloseOpen(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	publish(t, s, record(p.Topic, "k", "1"))
+	began := time.Now()
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("close took %v", took)
+	}
+	if p.ExactlyOnce {
+		expectValues(t, p, p.Topic, "k")
+	}
+}
+
+func testManyTopics(t *testing.T, p Place) {
+	s, _ := open(t, p)
+	for i := range 10 {
+		topic := fmt.Sprintf("%s.%d", p.Topic, i)
+		if err := s.EnsureTopic(t.Context(), topic, change.DataTopic); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, s, record(topic, "k", topic))
+	}
+	commit(t, s, entry("a", "1"))
+	for i := range 10 {
+		topic := fmt.Sprintf("%s.%d", p.Topic, i)
+		expectValues(t, p, topic, "k", topic)
+	}
+}
