@@ -126,7 +126,7 @@ func TestTheTableKeepsTheDesign(t *testing.T) {
 		{"source/mysql", "github.com/jackc/pgx/v5"},
 		{"source/postgres", "github.com/prometheus/client_golang/prometheus"},
 		{"source/sqlite", "pgregory.net/rapid"},
-		{"schema/avro", "github.com/twmb/avro"},
+		{"schema/avro", "github.com/linkedin/goavro/v2"},
 	}
 	module := &Tree{Module: "ctbridge"}
 	for _, c := range forbidden {

@@ -79,7 +79,8 @@ func Rooms() []Room {
 
 		// The verbs and the wiring: the only rooms that know every implementation.
 		{Path: "cmd/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics"}, Foreign: []string{
-			"github.com/spf13/cobra",
+			"github.com/spf13/cobra", "golang.org/x/sync",
+			"github.com/jackc/pgx/v5/stdlib", // database/sql driver of the checkpoint table
 		}},
 
 		// The servers and writers of tests, and the tests of the whole.
