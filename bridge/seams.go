@@ -29,10 +29,9 @@ type Sink interface {
 	Close() error
 }
 
-// Encoder appends one event, encoded, to dst. It allocates nothing per value; it is not safe for concurrent use.
-type Encoder interface {
-	Append(dst []byte, ev *change.Event) ([]byte, error)
-}
+// Encoder appends one event, encoded, to dst. It is declared beside the trees that it is compiled from, so that formats need not know the
+// runner.
+type Encoder = envelope.Encoder
 
 // Format compiles trees into encoders for one topic. With a schema registry it registers the schema before it returns (I9).
 type Format interface {

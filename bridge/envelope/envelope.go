@@ -25,3 +25,9 @@ type Notice struct {
 	Key   []byte
 	Value *Node // every leaf is a constant
 }
+
+// Encoder appends one event, encoded, to dst. It allocates nothing per value; it is not safe for concurrent use. With an error dst comes
+// back as it was.
+type Encoder interface {
+	Append(dst []byte, ev *change.Event) ([]byte, error)
+}
