@@ -95,25 +95,25 @@ func decoder(c change.Column) sqldb.Decode {
 }
 
 // bit decodes BIT(1), one byte on the wire; a computed expression gives an integer.
-func bit(src any, arena *change.Arena) (change.Value, error) {
+func bit(dst *change.Value, src any, arena *change.Arena) error {
 	b, ok := src.([]byte)
 	if !ok {
-		return sqldb.Bool(src, arena)
+		return sqldb.Bool(dst, src, arena)
 	}
 	if len(b) != 1 || b[0] > 1 {
-		return change.Null, errors.New("is not one bit")
+		return errors.New("is not one bit")
 	}
-	return change.BoolValue(b[0] == 1), nil
+	*dst = change.BoolValue(b[0] == 1)
+	return nil
 }
 
 // calendar parses dates. MySQL stores dates that no calendar has.
 func calendar(parse func([]byte) (change.Value, error)) sqldb.Decode {
 	decode := sqldb.Parsed(parse)
-	return func(src any, arena *change.Arena) (change.Value, error) {
-		v, err := decode(src, arena)
-		if err != nil {
-			return v, fault.New(fault.Poison, "", err, "zero and impossible dates have no form in messages: store NULL or a real date")
+	return func(dst *change.Value, src any, arena *change.Arena) error {
+		if err := decode(dst, src, arena); err != nil {
+			return fault.New(fault.Poison, "", err, "zero and impossible dates have no form in messages: store NULL or a real date")
 		}
-		return v, nil
+		return nil
 	}
 }

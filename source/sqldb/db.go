@@ -9,9 +9,9 @@ import (
 	"ctbridge/source"
 )
 
-// Decode turns one driver value into a change.Value. It never sees NULL. A []byte belongs to the driver and is good until Decode
+// Decode turns one driver value into a change.Value at dst. It never sees NULL. A []byte belongs to the driver and is good until Decode
 // returns: what must last is copied into the arena. An error says why the value does not fit; column and value are added around it.
-type Decode func(src any, arena *change.Arena) (change.Value, error)
+type Decode func(dst *change.Value, src any, arena *change.Arena) error
 
 // Product is what makes one database different from another behind database/sql.
 type Product struct {
@@ -42,7 +42,7 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Close closes the pool and waits for queries that have started.
 func (d *DB) Close() error {
-	return d.Fail(context.Background(), "close", d.pool.Close())
+	return d.classified("close", d.pool.Close())
 }
 
 // Prepare makes a statement whose result has the given columns, in order.

@@ -17,53 +17,72 @@ import (
 // Int decodes a signed integer of so many bits from int64 or decimal digits.
 func Int(bits int) Decode {
 	low, high := int64(math.MinInt64)>>(64-bits), int64(math.MaxInt64)>>(64-bits)
-	return func(src any, _ *change.Arena) (change.Value, error) {
-		n, err := integer(src)
-		if err == nil && (n < low || n > high) {
-			err = fmt.Errorf("does not fit into a signed integer of %d bits", bits)
+	return func(dst *change.Value, src any, _ *change.Arena) error {
+		n, ok := src.(int64)
+		if !ok {
+			var err error
+			if n, err = digits(src); err != nil {
+				return err
+			}
 		}
-		return change.IntValue(n), err
+		if n < low || n > high {
+			return fmt.Errorf("does not fit into a signed integer of %d bits", bits)
+		}
+		*dst = change.IntValue(n)
+		return nil
 	}
 }
 
 // Uint decodes an unsigned integer of up to 32 bits into KindInt.
 func Uint(bits int) Decode {
 	high := int64(1)<<bits - 1
-	return func(src any, _ *change.Arena) (change.Value, error) {
-		n, err := integer(src)
-		if err == nil && (n < 0 || n > high) {
-			err = fmt.Errorf("does not fit into an unsigned integer of %d bits", bits)
+	return func(dst *change.Value, src any, _ *change.Arena) error {
+		n, ok := src.(int64)
+		if !ok {
+			var err error
+			if n, err = digits(src); err != nil {
+				return err
+			}
 		}
-		return change.IntValue(n), err
+		if n < 0 || n > high {
+			return fmt.Errorf("does not fit into an unsigned integer of %d bits", bits)
+		}
+		*dst = change.IntValue(n)
+		return nil
 	}
 }
 
 // Uint64 decodes an unsigned integer of 64 bits into KindUint.
-func Uint64(src any, _ *change.Arena) (change.Value, error) {
+func Uint64(dst *change.Value, src any, _ *change.Arena) error {
 	switch v := src.(type) {
 	case int64:
 		if v < 0 {
-			return change.Null, errors.New("is negative")
+			return errors.New("is negative")
 		}
-		return change.UintValue(uint64(v)), nil
+		*dst = change.UintValue(uint64(v))
+		return nil
 	case uint64:
-		return change.UintValue(v), nil
+		*dst = change.UintValue(v)
+		return nil
 	case []byte:
 		n, err := strconv.ParseUint(unsafe.String(unsafe.SliceData(v), len(v)), 10, 64)
-		return change.UintValue(n), reason(err)
+		if err != nil {
+			return reason(err)
+		}
+		*dst = change.UintValue(n)
+		return nil
 	}
-	return change.Null, Unexpected(src)
+	return Unexpected(src)
 }
 
-func integer(src any) (int64, error) {
-	switch v := src.(type) {
-	case int64:
-		return v, nil
-	case []byte:
-		n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(v), len(v)), 10, 64)
-		return n, reason(err)
+// digits reads an integer that came as text.
+func digits(src any) (int64, error) {
+	text, ok := src.([]byte)
+	if !ok {
+		return 0, Unexpected(src)
 	}
-	return 0, Unexpected(src)
+	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(text), len(text)), 10, 64)
+	return n, reason(err)
 }
 
 // reason drops the text from a number error, which Poison shows anyway and which does not outlive the row.
@@ -76,111 +95,131 @@ func reason(err error) error {
 }
 
 // Bool decodes bool, or the integers 0 and 1.
-func Bool(src any, _ *change.Arena) (change.Value, error) {
+func Bool(dst *change.Value, src any, _ *change.Arena) error {
 	switch v := src.(type) {
 	case bool:
-		return change.BoolValue(v), nil
+		*dst = change.BoolValue(v)
+		return nil
 	case int64:
-		if v == 0 || v == 1 {
-			return change.BoolValue(v == 1), nil
+		if v != 0 && v != 1 {
+			return errors.New("is neither 0 nor 1")
 		}
-		return change.Null, errors.New("is neither 0 nor 1")
+		*dst = change.BoolValue(v == 1)
+		return nil
 	}
-	return change.Null, Unexpected(src)
+	return Unexpected(src)
 }
 
 // Float64 decodes a double-precision number; an integer passes if a double holds it exactly.
-func Float64(src any, _ *change.Arena) (change.Value, error) {
+func Float64(dst *change.Value, src any, _ *change.Arena) error {
 	switch v := src.(type) {
 	case float64:
-		return change.Float64Value(v), nil
+		*dst = change.Float64Value(v)
+		return nil
 	case float32:
-		return change.Float64Value(float64(v)), nil
+		*dst = change.Float64Value(float64(v))
+		return nil
 	case int64:
-		if exact := float64(v); exact < math.MaxInt64 && int64(exact) == v {
-			return change.Float64Value(exact), nil
+		exact := float64(v)
+		if exact >= math.MaxInt64 || int64(exact) != v {
+			return errors.New("has more digits than a double-precision number")
 		}
-		return change.Null, errors.New("has more digits than a double-precision number")
+		*dst = change.Float64Value(exact)
+		return nil
 	}
-	return change.Null, Unexpected(src)
+	return Unexpected(src)
 }
 
 // Float32 decodes a single-precision number, also one that the driver has widened.
-func Float32(src any, _ *change.Arena) (change.Value, error) {
+func Float32(dst *change.Value, src any, _ *change.Arena) error {
 	switch v := src.(type) {
 	case float32:
-		return change.Float32Value(v), nil
+		*dst = change.Float32Value(v)
+		return nil
 	case float64:
-		if single := float32(v); float64(single) == v || v != v {
-			return change.Float32Value(single), nil
+		single := float32(v)
+		if float64(single) != v && v == v {
+			return errors.New("has more digits than a single-precision number")
 		}
-		return change.Null, errors.New("has more digits than a single-precision number")
+		*dst = change.Float32Value(single)
+		return nil
 	}
-	return change.Null, Unexpected(src)
+	return Unexpected(src)
 }
 
 var errUTF8 = errors.New("is not UTF-8 text")
 
 // Text decodes UTF-8 text.
-func Text(src any, arena *change.Arena) (change.Value, error) {
+func Text(dst *change.Value, src any, arena *change.Arena) error {
 	switch v := src.(type) {
 	case string:
 		if !utf8.ValidString(v) {
-			return change.Null, errUTF8
+			return errUTF8
 		}
-		return change.TextValue(arena.CopyString(v)), nil
+		*dst = change.TextValue(arena.CopyString(v))
+		return nil
 	case []byte:
 		if !utf8.Valid(v) {
-			return change.Null, errUTF8
+			return errUTF8
 		}
-		return change.TextValue(arena.Copy(v)), nil
+		*dst = change.TextValue(arena.Copy(v))
+		return nil
 	}
-	return change.Null, Unexpected(src)
+	return Unexpected(src)
 }
 
 // Bytes decodes raw bytes.
-func Bytes(src any, arena *change.Arena) (change.Value, error) {
-	if v, ok := src.([]byte); ok {
-		return change.BytesValue(arena.Copy(v)), nil
+func Bytes(dst *change.Value, src any, arena *change.Arena) error {
+	v, ok := src.([]byte)
+	if !ok {
+		return Unexpected(src)
 	}
-	return change.Null, Unexpected(src)
+	*dst = change.BytesValue(arena.Copy(v))
+	return nil
 }
 
 // Decimal decodes decimal text. Where the type has a precision, the result has exactly its scale and a number that needs more digits
 // is refused.
 func Decimal(t change.Type) Decode {
-	return func(src any, arena *change.Arena) (change.Value, error) {
+	return func(dst *change.Value, src any, arena *change.Arena) error {
 		text, err := Chars(src)
 		if err != nil {
-			return change.Null, err
+			return err
 		}
-		return decimal(text, t, arena)
+		return DecimalText(dst, text, t, arena)
 	}
 }
 
-func decimal(text []byte, t change.Type, arena *change.Arena) (change.Value, error) {
+// DecimalText is Decimal for text that is at hand.
+func DecimalText(dst *change.Value, text []byte, t change.Type, arena *change.Arena) error {
 	var buf [80]byte
 	var err error
-	digits := buf[:0]
+	exact := buf[:0]
 	if t.Precision > 0 {
-		digits, err = change.AppendDecimal(digits, text, t.Precision, t.Scale)
+		exact, err = change.AppendDecimal(exact, text, t.Precision, t.Scale)
 	} else {
-		digits, err = change.AppendDecimalAsIs(digits, text)
+		exact, err = change.AppendDecimalAsIs(exact, text)
 	}
 	if err != nil {
-		return change.Null, err
+		return err
 	}
-	return change.DecimalValue(arena.Copy(digits)), nil
+	*dst = change.DecimalValue(arena.Copy(exact))
+	return nil
 }
 
 // Parsed decodes text by a parser whose result does not keep the text, such as change.ParseDate.
 func Parsed(parse func(text []byte) (change.Value, error)) Decode {
-	return func(src any, _ *change.Arena) (change.Value, error) {
+	return func(dst *change.Value, src any, _ *change.Arena) error {
 		text, err := Chars(src)
 		if err != nil {
-			return change.Null, err
+			return err
 		}
-		return parse(text)
+		v, err := parse(text)
+		if err != nil {
+			return err
+		}
+		*dst = v
+		return nil
 	}
 }
 
@@ -198,25 +237,28 @@ func Chars(src any) ([]byte, error) {
 var errUUID = errors.New("is not a UUID of the form 00112233-4455-6677-8899-aabbccddeeff")
 
 // UUID decodes the 36-character text of a UUID, in either case, into canonical lower case.
-func UUID(src any, arena *change.Arena) (change.Value, error) {
+func UUID(dst *change.Value, src any, arena *change.Arena) error {
 	text, err := Chars(src)
 	if err != nil {
-		return change.Null, err
+		return err
 	}
 	if len(text) != 36 {
-		return change.Null, errUUID
+		return errUUID
 	}
-	out := arena.Make(36)
-	for i, c := range text {
-		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+	out := arena.Copy(text)
+	for i, c := range out {
 		switch {
-		case hyphen && c == '-', !hyphen && ('0' <= c && c <= '9' || 'a' <= c && c <= 'f'):
-			out[i] = c
-		case !hyphen && 'A' <= c && c <= 'F':
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return errUUID
+			}
+		case '0' <= c && c <= '9' || 'a' <= c && c <= 'f':
+		case 'A' <= c && c <= 'F':
 			out[i] = c + 'a' - 'A'
 		default:
-			return change.Null, errUUID
+			return errUUID
 		}
 	}
-	return change.TextValue(out), nil
+	*dst = change.TextValue(out)
+	return nil
 }

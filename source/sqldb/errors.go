@@ -14,18 +14,20 @@ import (
 // Fail classifies err at the adapter's edge; nil stays nil and an error that has a class keeps it. A context that has ended is named as the
 // cause, whatever the driver made of it.
 func (d *DB) Fail(ctx context.Context, where string, err error) error {
-	if err == nil {
-		return nil
+	end := ctx.Err()
+	if err == nil || end == nil {
+		return d.classified(where, err)
 	}
+	if !errors.Is(err, end) {
+		err = fmt.Errorf("%w: %w", end, err)
+	}
+	return fault.New(fault.Retry, where, err, "")
+}
+
+func (d *DB) classified(where string, err error) error {
 	var known *fault.Error
-	if errors.As(err, &known) {
+	if err == nil || errors.As(err, &known) {
 		return err
-	}
-	if end := ctx.Err(); end != nil {
-		if !errors.Is(err, end) {
-			err = fmt.Errorf("%w: %w", end, err)
-		}
-		return fault.New(fault.Retry, where, err, "")
 	}
 	class, hint := d.product.Classify(err)
 	return fault.New(class, where, err, hint)

@@ -63,16 +63,15 @@ func (r *rows) Scan(dst []change.Value, arena *change.Arena) error {
 // Scan implements sql.Scanner.
 func (c *cell) Scan(src any) error {
 	r := c.rows
+	dst := &r.dst[c.i]
 	if src == nil {
-		r.dst[c.i] = change.Null
+		*dst = change.Null
 		return nil
 	}
-	v, err := c.decode(src, r.arena)
-	if err != nil {
+	if err := c.decode(dst, src, r.arena); err != nil {
 		r.poison = Poison(r.st.columns[c.i], src, err)
 		return errPoisoned
 	}
-	r.dst[c.i] = v
 	return nil
 }
 

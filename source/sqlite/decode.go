@@ -22,11 +22,11 @@ func decoder(c change.Column) sqldb.Decode {
 		return uuid
 	}
 	decode := scalar(c)
-	return func(src any, arena *change.Arena) (change.Value, error) {
+	return func(dst *change.Value, src any, arena *change.Arena) error {
 		if _, blob := src.([]byte); blob {
-			return change.Null, errBlob
+			return errBlob
 		}
-		return decode(src, arena)
+		return decode(dst, src, arena)
 	}
 }
 
@@ -64,21 +64,25 @@ func scalar(c change.Column) sqldb.Decode {
 
 // numeric takes text, integers, and doubles by their shortest decimal text (see the package comment).
 func numeric(t change.Type) sqldb.Decode {
-	decimal := sqldb.Decimal(t)
-	return func(src any, arena *change.Arena) (change.Value, error) {
-		var buf [400]byte // the longest double has 309 digits before the point, or 343 after it
+	return func(dst *change.Value, src any, arena *change.Arena) error {
+		var buf [64]byte
+		text := buf[:0]
 		switch v := src.(type) {
-		case string:
-			return decimal(v, arena)
 		case int64:
-			return decimal(strconv.AppendInt(buf[:0], v, 10), arena)
+			text = strconv.AppendInt(text, v, 10)
 		case float64:
 			if v-v != 0 {
-				return change.Null, errors.New("is not a finite number")
+				return errors.New("is not a finite number")
 			}
-			return decimal(strconv.AppendFloat(buf[:0], v, 'f', -1, 64), arena)
+			text = strconv.AppendFloat(text, v, 'f', -1, 64)
+		default:
+			chars, err := sqldb.Chars(src)
+			if err != nil {
+				return err
+			}
+			text = chars
 		}
-		return change.Null, sqldb.Unexpected(src)
+		return sqldb.DecimalText(dst, text, t, arena)
 	}
 }
 
@@ -88,20 +92,23 @@ var errStored = fault.New(fault.Poison, "", errors.New("is stored as a number"),
 // moment takes ISO text whose fraction of a second fits the column's digits.
 func moment(parse func([]byte) (change.Value, error), t change.Type) sqldb.Decode {
 	unit := int32(math.Pow10(9 - t.Scale))
-	return func(src any, _ *change.Arena) (change.Value, error) {
-		s, ok := src.(string)
-		if !ok {
-			return change.Null, errStored
+	return func(dst *change.Value, src any, _ *change.Arena) error {
+		if _, text := src.(string); !text {
+			return errStored
 		}
-		chars, err := sqldb.Chars(s)
+		chars, err := sqldb.Chars(src)
 		if err != nil {
-			return change.Null, err
+			return err
 		}
 		v, err := parse(chars)
-		if err == nil && v.Nanos%unit != 0 {
-			err = fmt.Errorf("has more than %d digits after the second", t.Scale)
+		if err != nil {
+			return err
 		}
-		return v, err
+		if v.Nanos%unit != 0 {
+			return fmt.Errorf("has more than %d digits after the second", t.Scale)
+		}
+		*dst = v
+		return nil
 	}
 }
 
@@ -116,29 +123,30 @@ func parseClock(text []byte) (change.Value, error) {
 
 // document takes a document's text. A document that is a bare number has been turned into a number by the column's affinity; its text is
 // then the number's shortest.
-func document(src any, arena *change.Arena) (change.Value, error) {
+func document(dst *change.Value, src any, arena *change.Arena) error {
 	var buf [32]byte
 	switch v := src.(type) {
-	case string:
-		return sqldb.Text(v, arena)
 	case int64:
-		return change.TextValue(arena.Copy(strconv.AppendInt(buf[:0], v, 10))), nil
+		*dst = change.TextValue(arena.Copy(strconv.AppendInt(buf[:0], v, 10)))
+		return nil
 	case float64:
-		if v-v == 0 {
-			return change.TextValue(arena.Copy(change.AppendFloat(buf[:0], v, 64))), nil
+		if v-v != 0 {
+			return errors.New("is not a finite number")
 		}
+		*dst = change.TextValue(arena.Copy(change.AppendFloat(buf[:0], v, 64)))
+		return nil
 	}
-	return change.Null, sqldb.Unexpected(src)
+	return sqldb.Text(dst, src, arena)
 }
 
 // uuid takes the usual text, or 16 bytes in the order of that text.
-func uuid(src any, arena *change.Arena) (change.Value, error) {
+func uuid(dst *change.Value, src any, arena *change.Arena) error {
 	b, ok := src.([]byte)
 	if !ok {
-		return sqldb.UUID(src, arena)
+		return sqldb.UUID(dst, src, arena)
 	}
 	if len(b) != 16 {
-		return change.Null, errors.New("is not 16 bytes long")
+		return errors.New("is not 16 bytes long")
 	}
 	out := arena.Make(36)[:0]
 	for i, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
@@ -147,5 +155,6 @@ func uuid(src any, arena *change.Arena) (change.Value, error) {
 		}
 		out = change.AppendHex(out, group, change.LowerHex)
 	}
-	return change.TextValue(out), nil
+	*dst = change.TextValue(out)
+	return nil
 }
