@@ -1,0 +1,48 @@
+package mssql
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/microsoft/go-mssqldb/msdsn"
+)
+
+var errDSN = errors.New("the DSN is neither a sqlserver:// URL nor a list of key=value; pairs that the driver takes")
+
+// parseDSN reads a DSN in any of the driver's forms and sets what must not depend on it. Its errors never quote the DSN, which may show its
+// password anywhere.
+func parseDSN(dsn string) (msdsn.Config, error) {
+	c, err := msdsn.Parse(dsn)
+	if err == nil && c.Parameters[msdsn.Encrypt] == "" {
+		c, err = msdsn.Parse(withEncryption(dsn))
+	}
+	if err != nil || c.Parameters[msdsn.Server] == "" {
+		return msdsn.Config{}, errDSN
+	}
+	if c.Parameters[msdsn.AppName] == "" {
+		c.AppName = "ctbridge"
+	}
+	c.Encoding.Timezone = time.UTC    // wall clocks are read as they are
+	c.Encoding.GuidConversion = false // decodeUUID does it
+	c.LogFlags = 0                    // the driver would log statements and arguments
+	c.ChangePassword = ""             // a reader changes nothing
+	return c, nil
+}
+
+// withEncryption asks for what the DSN is silent about.
+func withEncryption(dsn string) string {
+	const name, value = msdsn.Encrypt, "true"
+	if !strings.HasPrefix(dsn, "sqlserver://") {
+		return strings.TrimRight(dsn, "; ") + ";" + name + "=" + value
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn // Parse has taken it, so this cannot be
+	}
+	q := u.Query()
+	q.Set(name, value)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
