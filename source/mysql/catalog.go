@@ -35,18 +35,20 @@ func (e *Engine) Tables(ctx context.Context) ([]change.TableID, error) {
 	return ids, err
 }
 
+// The catalog compares names without regard to case: the cast makes it compare exactly, and keeps MariaDB from taking two such names for
+// one and looking up the first only. The schema may still match in another case, which the callers sort out.
 const columnsQuery = `
 SELECT table_schema, table_name, column_name, is_nullable = 'YES', data_type, column_type,
 	character_octet_length, numeric_precision, numeric_scale, datetime_precision, COALESCE(generation_expression, '') <> ''
 FROM information_schema.columns
-WHERE table_schema IN (?schemas) AND table_name IN (?names)
-ORDER BY table_schema, table_name, ordinal_position`
+WHERE table_schema = ? AND CAST(table_name AS BINARY) IN (?names)
+ORDER BY table_name, ordinal_position`
 
 const indexesQuery = `
 SELECT table_schema, table_name, index_name, column_name
 FROM information_schema.statistics
-WHERE table_schema IN (?schemas) AND table_name IN (?names) AND non_unique = 0
-ORDER BY table_schema, table_name, index_name, seq_in_index`
+WHERE table_schema = ? AND CAST(table_name AS BINARY) IN (?names) AND non_unique = 0
+ORDER BY CAST(table_name AS BINARY), index_name, seq_in_index`
 
 // table is a table on its way to a Relation.
 type table struct {
@@ -57,48 +59,43 @@ type table struct {
 // described is how many tables one pair of catalog queries describes.
 const described = 500
 
-// Describe reads the named tables with two queries for every 500 of them.
+// Describe reads the named tables with two queries for every 500 of them in one database.
 func (e *Engine) Describe(ctx context.Context, ids []change.TableID) ([]source.Relation, error) {
-	var relations []source.Relation
-	for chunk := range slices.Chunk(ids, described) {
-		tables := map[change.TableID]*table{}
-		for _, id := range chunk {
-			tables[id] = &table{}
-		}
-		if err := e.readColumns(ctx, chunk, tables); err != nil {
-			return nil, err
-		}
-		if err := e.readIndexes(ctx, chunk, tables); err != nil {
-			return nil, err
-		}
-		for _, id := range chunk {
-			if t := tables[id]; len(t.relation.Columns) > 0 {
-				sqldb.SetKey(t.relation.Columns, t.indexes)
-				relations = append(relations, t.relation)
+	tables := map[change.TableID]*table{}
+	bySchema := map[string][]any{}
+	for _, id := range ids {
+		tables[id] = &table{}
+		bySchema[id.Schema] = append(bySchema[id.Schema], id.Name)
+	}
+	for schema, names := range bySchema {
+		for chunk := range slices.Chunk(names, described) {
+			if err := e.readColumns(ctx, schema, chunk, tables); err != nil {
+				return nil, err
 			}
+			if err := e.readIndexes(ctx, schema, chunk, tables); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var relations []source.Relation
+	for _, id := range ids {
+		if t := tables[id]; len(t.relation.Columns) > 0 {
+			sqldb.SetKey(t.relation.Columns, t.indexes)
+			relations = append(relations, t.relation)
 		}
 	}
 	return relations, nil
 }
 
-// fill puts the placeholders of schemas and names into a catalog query. The catalog compares without regard to case and its answer
-// may cover more tables than asked for; the callers compare exactly.
-func fill(query string, ids []change.TableID) (string, []any) {
-	var schemas, args []any
-	for _, id := range ids {
-		if !slices.Contains(schemas, any(id.Schema)) {
-			schemas = append(schemas, id.Schema)
-		}
-		args = append(args, id.Name)
-	}
-	text := strings.NewReplacer("?schemas", placeholders(len(schemas)), "?names", placeholders(len(ids))).Replace(query)
-	return text, append(schemas, args...)
+// fill puts schema and names into a catalog query.
+func fill(query, schema string, names []any) (string, []any) {
+	return strings.Replace(query, "?names", placeholders(len(names)), 1), append([]any{schema}, names...)
 }
 
 func placeholders(n int) string { return strings.Repeat("?, ", n-1) + "?" }
 
-func (e *Engine) readColumns(ctx context.Context, ids []change.TableID, tables map[change.TableID]*table) error {
-	text, args := fill(columnsQuery, ids)
+func (e *Engine) readColumns(ctx context.Context, schema string, names []any, tables map[change.TableID]*table) error {
+	text, args := fill(columnsQuery, schema, names)
 	return e.Each(ctx, "describe tables", text, args, func(scan func(...any) error) error {
 		var id change.TableID
 		var column change.Column
@@ -122,8 +119,8 @@ func (e *Engine) readColumns(ctx context.Context, ids []change.TableID, tables m
 	})
 }
 
-func (e *Engine) readIndexes(ctx context.Context, ids []change.TableID, tables map[change.TableID]*table) error {
-	text, args := fill(indexesQuery, ids)
+func (e *Engine) readIndexes(ctx context.Context, schema string, names []any, tables map[change.TableID]*table) error {
+	text, args := fill(indexesQuery, schema, names)
 	return e.Each(ctx, "describe tables", text, args, func(scan func(...any) error) error {
 		var id change.TableID
 		var index string
