@@ -32,10 +32,8 @@ func (r *rules) check() {
 
 // wrong reports a problem of a key, beginning with the value as it stands in the file.
 func (r *rules) wrong(path, fix, format string, args ...any) {
-	for _, p := range r.problems {
-		if p.Path == path {
-			return
-		}
+	if r.broken(path) {
+		return
 	}
 	at := r.set[path]
 	text := fmt.Sprintf(format, args...)
@@ -43,6 +41,11 @@ func (r *rules) wrong(path, fix, format string, args ...any) {
 		text = at.shown + " " + text
 	}
 	r.fail(path, at.line, text, fix)
+}
+
+// broken reports whether the key has a problem already: what depends on its value cannot be judged.
+func (r *rules) broken(path string) bool {
+	return slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path })
 }
 
 // has reports whether the file sets the key.

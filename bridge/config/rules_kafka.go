@@ -48,6 +48,9 @@ func (r *rules) checkTLS(path string, t TLS, on bool, fix string) {
 
 func (r *rules) checkSASL() {
 	const at = "kafka.sasl."
+	if r.broken(at + "mechanism") {
+		return
+	}
 	s := &r.Kafka.SASL
 	values := map[string]string{at + "username": s.Username, at + "password": s.Password.Reveal(), at + "oauth.client_id": s.OAuth.ClientID, at + "oauth.client_secret": s.OAuth.ClientSecret.Reveal()}
 	user := []string{at + "username", at + "password"}
@@ -91,6 +94,9 @@ func (r *rules) checkURL(path, text string) {
 func (r *rules) checkCheckpoint() {
 	c := &r.Checkpoint
 	const at = "checkpoint."
+	if r.broken(at + "store") {
+		return
+	}
 	values := map[string]string{at + "path": c.Path, at + "engine": c.Engine, at + "dsn": c.DSN.Reveal(), at + "table": c.Table}
 	if r.Delivery == ExactlyOnce && c.Store != StoreKafka {
 		r.wrong(at+"store", "use store kafka, or delivery: at_least_once", "is impossible with delivery exactly_once, which writes the checkpoint in the records' transaction")
