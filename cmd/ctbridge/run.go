@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"ctbridge/cmd/ctbridge/internal/wiring"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run FILE",
+		Short: "Stream changes as a configuration file says, until told to stop",
+		Long: `Stream changes as a configuration file says.
+
+The task starts where its checkpoint ends. SIGTERM or Ctrl-C drains it: what has been read is published and checkpointed within
+shutdown_timeout. A neighbour that goes away later is waited for; one that does not answer at the start ends the run with exit
+code 3 after source.startup_timeout.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			config, err := a.load(args[0])
+			if err != nil {
+				return err
+			}
+			log := newLogger(a.err, config.Log)
+			task, err := wiring.New(config, buildVersion(), log)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, task.Close()) }()
+			log.Info("starting", "task", config.Name, "version", buildVersion(), "metrics", task.MetricsAddr())
+			err = task.Run(cmd.Context())
+			log.Info("stopped", "task", config.Name)
+			return err
+		},
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint/memory"
+	"ctbridge/schema/registry"
+	"ctbridge/sink/embedded"
+	"ctbridge/sink/kafka"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ctbridge": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"servers": servers,
+			"produce": produce,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+	})
+}
+
+// exits runs a command that must end with a code: `exits 2 ctbridge validate x.yaml`. stdout and stderr can be looked at afterwards.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command [args]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		got = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// servers starts a broker and a registry, and sets BROKERS and REGISTRY.
+func servers(ts *testscript.TestScript, _ bool, _ []string) {
+	s, err := embedded.Start(embedded.Options{})
+	ts.Check(err)
+	ts.Defer(func() { _ = s.Close() })
+	ts.Setenv("BROKERS", strings.Join(s.Brokers(), ","))
+	ts.Setenv("REGISTRY", s.RegistryURL())
+}
+
+// produce writes the lines of a file, each "key value", to a topic: `produce TOPIC FILE`, with a third argument as Avro of that schema file.
+func produce(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	sink, err := kafka.NewIdempotent(kafka.Config{Brokers: strings.Split(ts.Getenv("BROKERS"), ",")}, new(memory.Store))
+	ts.Check(err)
+	defer func() { _ = sink.Close() }()
+	_, err = sink.Open(ctx)
+	ts.Check(err)
+	ts.Check(sink.EnsureTopic(ctx, args[0], change.DataTopic))
+	for _, line := range strings.Split(strings.TrimSpace(ts.ReadFile(args[1])), "\n") {
+		key, value, _ := strings.Cut(line, " ")
+		body := []byte(value)
+		if len(args) > 2 {
+			body = avroOf(ctx, ts, args[0], ts.ReadFile(args[2]), value)
+		}
+		ts.Check(sink.Publish(ctx, &change.Record{Topic: args[0], Key: []byte(key), Value: body, Timestamp: time.Date(2031, 5, 10, 16, 0, 0, 0, time.UTC)}))
+	}
+	ts.Check(sink.Commit(ctx, nil))
+}
+
+// avroOf encodes a text by a schema that is one string, with the prefix of the registry.
+func avroOf(ctx context.Context, ts *testscript.TestScript, topic, schema, text string) []byte {
+	client, err := registry.New(registry.Config{URL: ts.Getenv("REGISTRY")})
+	ts.Check(err)
+	defer func() { _ = client.Close() }()
+	id, err := client.Register(ctx, topic+"-value", strings.TrimSpace(schema))
+	ts.Check(err)
+	out := binary.BigEndian.AppendUint32([]byte{0}, uint32(id))
+	return append(binary.AppendVarint(out, int64(len(text))), text...)
+}
