@@ -59,8 +59,8 @@ func TestOnlyOneStackIsUp(t *testing.T) {
 
 func TestSweepTakesOnlyTheDead(t *testing.T) {
 	dir := ownBase(t)
-	orphan := shell(t, "while :; do sleep 0.02; done")
-	stranger := shell(t, "while :; do sleep 0.02; done")
+	orphan := shell(t, "exec sleep 1000")
+	stranger := shell(t, "exec sleep 1000")
 	living, err := reserve(State{}, []kind{sleeper("a")}, "")
 	mustDo(t, "reserve", err)
 	dead := State{Folder: filepath.Join(dir, "run-dead"), Owner: Process{PID: Self().PID, Start: 1}, Servers: []Server{

@@ -67,6 +67,8 @@ func kafkaProperties(s site) string {
 		"log.dirs=" + filepath.Join(s.dir, "data"),
 		"auto.create.topics.enable=false",
 		"group.initial.rebalance.delay.ms=0",
+		"broker.heartbeat.interval.ms=1000",
+		"broker.session.timeout.ms=5000", // after a crash the node waits for the end of its own old session
 		"offsets.topic.replication.factor=1",
 		"offsets.topic.num.partitions=5",
 		"transaction.state.log.replication.factor=1",

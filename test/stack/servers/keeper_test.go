@@ -23,7 +23,7 @@ func TestKeeperEndsWithItsLauncher(t *testing.T) {
 	if a.Condition != Running || !a.Process.Alive() || !b.Process.Alive() {
 		t.Fatalf("after the start: %+v, %+v; want both running", a, b)
 	}
-	command := shell(t, "sh -c 'while :; do sleep 0.02; done' & wait")
+	command := shell(t, "sleep 1000 & wait")
 	var below []Process
 	await(t, "the command has a child", func() bool { below = descendants(command.PID); return len(below) > 0 })
 	fmt.Fprintln(k.life, lifeCommand, command.PID)

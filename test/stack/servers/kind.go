@@ -94,7 +94,7 @@ func (s site) ask(ctx context.Context, env []string, path string, args ...string
 	if err != nil {
 		return err
 	}
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", path, err, strings.TrimSpace(string(out)))
 	}
@@ -108,5 +108,9 @@ func (s site) program(ctx context.Context, path string, args ...string) (*exec.C
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = s.dir, attr, time.Second
+	cmd.Env = s.environ()
 	return cmd, nil
 }
+
+// environ keeps temporary files in the server's folder: they go away with it, and its account may write there.
+func (s site) environ() []string { return append(os.Environ(), "TMPDIR="+s.dir) }

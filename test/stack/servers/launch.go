@@ -106,7 +106,8 @@ func launch(ctx context.Context, opts Options, name string, until time.Time) (*l
 	stop := context.AfterFunc(ctx, func() { l.life.Close() })
 	defer stop()
 	if err := l.awaitReady(opts.Report); err != nil {
-		return nil, errors.Join(context.Cause(ctx), err, l.close())
+		l.close() // its error would only say once more that the keeper failed
+		return nil, errors.Join(context.Cause(ctx), err)
 	}
 	return l, nil
 }

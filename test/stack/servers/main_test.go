@@ -65,7 +65,9 @@ func (f fake) prepare(_ context.Context, s site) error {
 	return file.Close()
 }
 
-func (f fake) command(site) command {
+// command is asked for before each start: what an earlier start said is no answer of the new one.
+func (f fake) command(s site) command {
+	os.Remove(filepath.Join(s.dir, "up"))
 	return command{path: "/bin/sh", args: []string{"-c", f.script}, env: []string{"FAKE=" + f.label}, stop: syscall.SIGTERM, abort: syscall.SIGKILL}
 }
 
@@ -76,9 +78,9 @@ func (f fake) ready(_ context.Context, s site) error {
 	return f.answer
 }
 
-// sleeper is a fake that says it is up, with its process number, and then runs until it is told to end.
+// sleeper is a fake that counts its starts, says that it is up, and runs until it is told to end.
 func sleeper(label string) fake {
-	return fake{label: label, script: `trap 'exit 0' TERM; echo "$FAKE starts"; echo $$ >> starts; touch up; while :; do sleep 0.02; done`}
+	return fake{label: label, script: `echo "$FAKE starts"; echo $$ >> starts; touch up; exec sleep 1000`}
 }
 
 // draft makes the folder and the state of a stack of these kinds, as a launcher does.

@@ -21,17 +21,13 @@ func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(p
 // freePorts picks count different ports of 127.0.0.1 that nobody listens on and that are not in taken.
 func freePorts(count int, taken map[int]bool) ([]int, error) {
 	var ports []int
-	chosen := map[int]bool{}
-	for range 100 * (count + 1) {
+	for _, offset := range rand.Perm(lastPort - firstPort + 1) {
 		if len(ports) == count {
 			return ports, nil
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if taken[port] || chosen[port] || !free(port) {
-			continue
+		if port := firstPort + offset; !taken[port] && free(port) {
+			ports = append(ports, port)
 		}
-		chosen[port] = true
-		ports = append(ports, port)
 	}
 	return nil, fmt.Errorf("no %d free ports between %d and %d on %s", count, firstPort, lastPort, loopback)
 }

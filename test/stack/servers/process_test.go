@@ -46,7 +46,7 @@ func TestSelfIsAlive(t *testing.T) {
 // A pid that now belongs to another process must not be signalled.
 func TestReusedPidIsNotSignalled(t *testing.T) {
 	t.Parallel()
-	real := shell(t, "while :; do sleep 0.02; done")
+	real := shell(t, "exec sleep 1000")
 	old := Process{PID: real.PID, Start: real.Start - 1}
 	if old.Alive() {
 		t.Error("a process with another start time counts as alive")
@@ -73,9 +73,9 @@ func TestZombieIsDead(t *testing.T) {
 
 func TestSignalTreeReachesGrandchildren(t *testing.T) {
 	t.Parallel()
-	top := shell(t, "sh -c 'sh -c \"while :; do sleep 0.02; done\" & wait' & wait")
+	top := shell(t, "sh -c 'sleep 1000 & wait' & wait")
 	var below []Process
-	await(t, "two shells below the first", func() bool { below = descendants(top.PID); return len(below) >= 2 })
+	await(t, "two processes below the first", func() bool { below = descendants(top.PID); return len(below) >= 2 })
 	below = below[:2]
 	mustDo(t, "end the tree", top.signalTree(syscall.SIGKILL))
 	for _, p := range append(below, top) {

@@ -34,7 +34,12 @@ func Run(ctx context.Context, opts Options, argv []string) (code int, err error)
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	go l.relay(opts.Report)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		l.relay(opts.Report)
+		cancel(errors.New("the keeper of the servers went away"))
+	}()
 	return foreground(ctx, argv, l.state.Env(), func(pid int) error {
 		_, err := fmt.Fprintln(l.life, lifeCommand, pid)
 		return err

@@ -85,7 +85,7 @@ func (u *unit) watch(process *child) {
 // failed adds the end of the server's log, which is all that the user sees of it.
 func (u *unit) failed(err error) error {
 	raw, _ := os.ReadFile(u.site.log.Name())
-	return fmt.Errorf("%s does not start: %w\n--- %s\n%s", u.kind.name(), err, u.site.log.Name(), tail(string(raw), 30))
+	return fmt.Errorf("%s does not start: %w\n--- %s\n%s", u.kind.name(), err, u.site.log.Name(), tail(string(raw), 40))
 }
 
 func (u *unit) prepare(ctx context.Context) error {
@@ -113,7 +113,7 @@ func (u *unit) launch() error {
 	}
 	cmd := exec.Command(command.path, command.args...)
 	cmd.Dir, cmd.SysProcAttr = u.site.dir, attr
-	cmd.Env = append(os.Environ(), command.env...)
+	cmd.Env = append(u.site.environ(), command.env...)
 	cmd.Stdout, cmd.Stderr = u.site.log, u.site.log
 	if err := u.spawn.start(cmd); err != nil {
 		return err
