@@ -28,6 +28,8 @@ func (p Problem) String() string {
 }
 
 // Problems is every problem of one configuration, in the order of the file.
+//
+//nolint:errname // an error by what it lists: the word stands in every message
 type Problems []Problem
 
 // Error lists all problems, one a line.

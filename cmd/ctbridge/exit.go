@@ -58,8 +58,9 @@ func exitCode(err error) int {
 		return exitUsage
 	case fault.Poison:
 		return exitFailed
+	default:
+		return exitEnvironment
 	}
-	return exitEnvironment
 }
 
 // report writes the error for a person and gives the exit code.

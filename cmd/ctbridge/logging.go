@@ -42,6 +42,7 @@ func redactAttr(_ []string, a slog.Attr) slog.Attr {
 		case fmt.Stringer:
 			return slog.String(a.Key, redact(v.String()))
 		}
+	default: // numbers, times, truth values
 	}
 	return a
 }
