@@ -256,3 +256,16 @@ func BenchmarkRow(b *testing.B) {
 		})
 	}
 }
+
+func FuzzTrees(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		c := treetest.DrawCase(t)
+		encoder, err := Compile(c.Tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := encoder.Append(nil, c.Event); err != nil || string(got) != c.Want.JSON {
+			t.Fatalf("%v\n%s\nwant\n%s", err, got, c.Want.JSON)
+		}
+	}))
+}
