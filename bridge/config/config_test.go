@@ -174,6 +174,13 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestNoEnvironment(t *testing.T) {
+	t.Parallel()
+	if _, err := Parse([]byte("task: ${A}\n"), nil); err == nil || !strings.Contains(err.Error(), "needs the environment variable A") {
+		t.Error(err)
+	}
+}
+
 func TestLargeFilesAndAliasesAreRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := Parse(make([]byte, maxFile+1), env()); err == nil || !strings.Contains(err.Error(), "more than 1MiB") {

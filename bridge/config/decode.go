@@ -36,7 +36,13 @@ type secretFile struct {
 	secret *Secret
 }
 
-func newDecoder(env Lookup) *decoder { return &decoder{env: env, set: map[string]origin{}} }
+// newDecoder takes no environment for one without variables.
+func newDecoder(env Lookup) *decoder {
+	if env == nil {
+		env = func(string) (string, bool) { return "", false }
+	}
+	return &decoder{env: env, set: map[string]origin{}}
+}
 
 func (d *decoder) fail(path string, line int, text, fix string) {
 	d.problems = append(d.problems, Problem{Path: path, Line: line, Text: text, Fix: fix})
