@@ -53,6 +53,7 @@ func Rooms() []Room {
 		{Path: "source/qlikct", Own: also(leaves, "source")},
 		{Path: "source/postgres", Own: engine, Foreign: []string{"github.com/jackc/pgx/v5"}},
 		{Path: "source/mysql", Own: engine, Foreign: []string{"github.com/go-sql-driver/mysql"}},
+		{Path: "source/mssql", Own: engine, Foreign: []string{"github.com/microsoft/go-mssqldb"}},
 		{Path: "source/sqlite", Own: engine, Foreign: []string{"modernc.org/sqlite"}},
 		{Path: "source/enginetest", Own: also(leaves, "source"), Support: true},
 		{Path: "source/layouttest", Own: also(leaves, "source", "source/qlikct", "test/qlikwriter"), Support: true},
@@ -62,6 +63,9 @@ func Rooms() []Room {
 		{Path: "schema/internal/treetest", Own: tree, Support: true},
 		{Path: "schema/avro", Own: also(tree, "schema/internal/program"), Foreign: []string{"github.com/twmb/avro"}}, // decodes for people
 		{Path: "schema/jsonenc", Own: also(tree, "schema/internal/program")},
+
+		{Path: "schema/registry", Own: leaves, Foreign: []string{"github.com/riferrei/srclient"}},
+		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
 		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint"), Foreign: []string{
@@ -78,7 +82,7 @@ func Rooms() []Room {
 		{Path: "metrics", Own: also(leaves, "bridge"), Foreign: []string{"github.com/prometheus/client_golang"}},
 
 		// The verbs and the wiring: the only rooms that know every implementation.
-		{Path: "cmd/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics"}, Foreign: []string{
+		{Path: "cmd/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics", "cmd/..."}, Foreign: []string{
 			"github.com/spf13/cobra", "golang.org/x/sync",
 			"github.com/jackc/pgx/v5/stdlib", // database/sql driver of the checkpoint table
 		}},
