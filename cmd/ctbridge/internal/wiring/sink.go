@@ -1,0 +1,96 @@
+package wiring
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx" of the checkpoint store
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/checkpoint/file"
+	checkpointsql "ctbridge/bridge/checkpoint/sql"
+	"ctbridge/bridge/config"
+	"ctbridge/bridge/fault"
+	"ctbridge/sink/kafka"
+)
+
+// sink is what the wiring needs beyond the runner.
+type sink interface {
+	bridge.Sink
+	Ping(ctx context.Context) error
+}
+
+// KafkaConfig translates the kafka section.
+func KafkaConfig(k *config.Kafka) (kafka.Config, error) {
+	tls, err := tlsConfig("kafka.tls", &k.TLS)
+	if err != nil {
+		return kafka.Config{}, err
+	}
+	c := kafka.Config{
+		Brokers: k.Brokers, ClientID: k.ClientID, Version: k.Version, TLS: tls,
+		SASL: kafka.SASL{
+			Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: k.SASL.Password.Reveal(), Token: k.SASL.Token.Reveal(),
+			TokenURL: k.SASL.OAuth.TokenURL, ClientID: k.SASL.OAuth.ClientID, ClientSecret: k.SASL.OAuth.ClientSecret.Reveal(), Scopes: k.SASL.OAuth.Scopes,
+		},
+		Compression: k.Compression, MaxMessageBytes: int(k.MaxMessageBytes), Partitioner: k.Partitioner, CreateTopics: &k.CreateTopics,
+		Data: topicSettings(k.Topics.Data), Metadata: topicSettings(k.Topics.Metadata),
+		Checkpoint:         kafka.TopicSettings{Partitions: 1, ReplicationFactor: int16(k.Topics.Checkpoint.ReplicationFactor), Config: k.Topics.Checkpoint.Config},
+		TransactionTimeout: k.TransactionTimeout,
+	}
+	return c, nil
+}
+
+func topicSettings(t config.Topic) kafka.TopicSettings {
+	return kafka.TopicSettings{Partitions: int32(t.Partitions), ReplicationFactor: int16(t.ReplicationFactor), Config: t.Config}
+}
+
+// newSink builds the sink of the task's delivery.
+func newSink(t *config.Task) (sink, error) {
+	c, err := KafkaConfig(&t.Kafka)
+	if err != nil {
+		return nil, err
+	}
+	c.MaxInFlightBytes = int64(t.Memory.MaxBytes) / 2
+	id := "ctbridge." + t.Name + ".0" // one shard: the whole task
+	if t.Delivery == config.ExactlyOnce {
+		return kafka.NewTransactional(c, id, t.Checkpoint.Topic)
+	}
+	store, err := stores[t.Checkpoint.Store](t, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return kafka.NewIdempotent(c, store)
+}
+
+// stores opens each checkpoint store for delivery at_least_once.
+var stores = map[string]func(t *config.Task, c kafka.Config, id string) (checkpoint.Store, error){
+	config.StoreKafka: func(t *config.Task, c kafka.Config, id string) (checkpoint.Store, error) {
+		return kafka.NewStore(c, id, t.Checkpoint.Topic)
+	},
+	config.StoreFile: func(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+		return file.New(t.Checkpoint.Path), nil
+	},
+	config.StoreSQL: sqlStore,
+}
+
+// sqlDrivers are the database/sql drivers and dialects of the checkpoint table.
+var sqlDrivers = map[string]struct {
+	driver  string
+	dialect func() checkpointsql.Dialect
+}{
+	config.EngineSQLServer: {"sqlserver", checkpointsql.SQLServer},
+	config.EnginePostgres:  {"pgx", checkpointsql.PostgreSQL},
+	config.EngineMySQL:     {"mysql", checkpointsql.MySQL},
+	config.EngineSQLite:    {"sqlite", checkpointsql.SQLite},
+}
+
+func sqlStore(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+	d := sqlDrivers[t.Checkpoint.Engine]
+	db, err := sql.Open(d.driver, t.Checkpoint.DSN.Reveal())
+	if err != nil {
+		return nil, fault.New(fault.Config, "checkpoint.dsn", fmt.Errorf("not a connection string of %s", t.Checkpoint.Engine), "see source.dsn for the forms")
+	}
+	return checkpointsql.New(db, d.dialect(), t.Checkpoint.Table, t.Name)
+}

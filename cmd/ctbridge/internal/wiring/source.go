@@ -1,0 +1,49 @@
+package wiring
+
+import (
+	"log/slog"
+
+	"ctbridge/bridge/config"
+	"ctbridge/source"
+	"ctbridge/source/mssql"
+	"ctbridge/source/mysql"
+	"ctbridge/source/postgres"
+	"ctbridge/source/qlikct"
+	"ctbridge/source/sqlite"
+)
+
+// engines opens each database product. Opening does not talk to the server.
+var engines = map[string]func(s *config.Source) (source.Engine, error){
+	config.EngineSQLServer: func(s *config.Source) (source.Engine, error) {
+		return mssql.Open(mssql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+	},
+	config.EnginePostgres: func(s *config.Source) (source.Engine, error) {
+		return postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+	},
+	config.EngineMySQL: func(s *config.Source) (source.Engine, error) {
+		return mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), Connections: s.MaxConnections})
+	},
+	config.EngineSQLite: func(s *config.Source) (source.Engine, error) {
+		return sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), Connections: s.MaxConnections})
+	},
+}
+
+// layouts builds each kind of change table.
+var layouts = map[string]func(e source.Engine, t *config.Task, log *slog.Logger) source.Layout{
+	"qlik": func(e source.Engine, t *config.Task, log *slog.Logger) source.Layout {
+		q := &t.Source.Qlik
+		return qlikct.New(e, qlikct.Options{
+			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Prefix: q.Prefix, Suffix: q.Suffix, Schema: q.Schema,
+			ControlSchema: q.ControlSchema, ControlTask: q.ControlTask, MaskOrder: qlikct.ByteOrder(q.MaskByteOrder),
+			Orphans: qlikct.OrphanPolicy(q.OrphanBeforeImage), Ignore: q.IgnoreColumns,
+		}, log)
+	},
+}
+
+func newPoller(e source.Engine, t *config.Task, log *slog.Logger) *source.Poller {
+	h := &t.Source.Horizon
+	return source.NewPoller(e, layouts[t.Source.Layout](e, t, log), source.Options{
+		Horizon:  source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
+		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: h.Lookback, Log: log,
+	})
+}

@@ -1,0 +1,106 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/config"
+	"ctbridge/bridge/envelope"
+	"ctbridge/metrics"
+	"ctbridge/source"
+)
+
+// Task is a configured task, ready to run.
+type Task struct {
+	engine source.Engine
+	sink   sink
+	runner *bridge.Runner
+	server *metrics.Server // nil where metrics.listen is empty
+}
+
+// New builds a task. It talks to nobody but the local file system; the address of the metrics is taken, so that a taken port shows before
+// anything else starts.
+func New(t *config.Task, version string, log *slog.Logger) (*Task, error) {
+	m := metrics.New(metrics.Options{Version: version, StallTimeout: t.Health.StallTimeout})
+	out := &Task{}
+	if err := out.build(t, m, log); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	return out, nil
+}
+
+func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err error) {
+	if k.engine, err = engines[t.Source.Engine](&t.Source); err != nil {
+		return err
+	}
+	if k.sink, err = newSink(t); err != nil {
+		return err
+	}
+	messages, err := newMessages(t, m, log)
+	if err != nil {
+		return err
+	}
+	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, runnerOptions(t, messages, m, log))
+	if t.Metrics.Listen == "" {
+		return nil
+	}
+	k.server = metrics.NewServer(t.Metrics.Listen, m.Handler())
+	return k.server.Listen()
+}
+
+func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *slog.Logger) bridge.Options {
+	o := bridge.Options{
+		Task: t.Name, PollInterval: t.Source.PollInterval, Rediscover: t.Source.RediscoverInterval,
+		StartupTimeout: t.Source.StartupTimeout, ShutdownTimeout: t.ShutdownTimeout,
+		CommitRecords: t.Commit.MaxRecords, CommitBytes: int(t.Commit.MaxBytes), MaxRecordBytes: int(t.Kafka.MaxMessageBytes) - recordFraming,
+		LookbackFor: t.Source.Horizon.Lookback, LookbackRows: t.Source.Horizon.LookbackRows, Truncate: bridge.TruncatePolicy(t.Source.Qlik.Truncate),
+		Topic: t.Kafka.TopicFor, KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
+		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
+	}
+	if t.Qlik.Metadata == config.MetadataTopic {
+		o.MetadataTopic = t.Kafka.MetadataTopic
+	}
+	return o
+}
+
+// recordFraming is what a batch of one record needs beside its key and value.
+const recordFraming = 128
+
+// MetricsAddr is the address of the metrics, empty where they are off.
+func (k *Task) MetricsAddr() string {
+	if k.server == nil {
+		return ""
+	}
+	return k.server.Addr().String()
+}
+
+// Run moves changes until ctx ends, then drains. It serves the metrics as long.
+func (k *Task) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	served, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error {
+		defer stopServing() // until the drain has ended, so that it can be watched
+		return k.runner.Run(ctx)
+	})
+	if k.server != nil {
+		group.Go(func() error { return k.server.Serve(served) })
+	}
+	return group.Wait()
+}
+
+// Close lets go of the neighbours.
+func (k *Task) Close() error {
+	var errs []error
+	if k.sink != nil {
+		errs = append(errs, k.sink.Close())
+	}
+	if k.engine != nil {
+		errs = append(errs, k.engine.Close())
+	}
+	return errors.Join(errs...)
+}
