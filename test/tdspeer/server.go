@@ -87,9 +87,12 @@ func Start(tb testing.TB, handler Handler) *Server {
 // Addr is host:port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
+// password is the only one that logs in.
+const password = "s3cret"
+
 // DSN is a URL for database "main", as user peer, with options of the form name=value. Encryption is off: the peer has none.
 func (s *Server) DSN(options ...string) string {
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword("peer", "s3cret"), Host: s.Addr()}
+	u := url.URL{Scheme: "sqlserver", User: url.UserPassword("peer", password), Host: s.Addr()}
 	text := "encrypt=disable&database=main"
 	for _, o := range options {
 		text += "&" + o
@@ -202,6 +205,9 @@ func (s *Server) login(l Login) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logins = append(s.logins, l)
+	if s.refusal == nil && l.Password != password {
+		return &Error{Number: 18456, Class: 14, Message: "Login failed for user '" + l.User + "'."}
+	}
 	return s.refusal
 }
 
