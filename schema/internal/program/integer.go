@@ -68,49 +68,58 @@ func readDate(v *change.Value) (int64, error) {
 	return v.Num, within32(v.Num)
 }
 
-func readTimeMillis(v *change.Value) (int64, error) { return timeOfDay(v, int64(time.Millisecond)) }
-func readTimeMicros(v *change.Value) (int64, error) { return timeOfDay(v, int64(time.Microsecond)) }
+func readTimeMillis(v *change.Value) (int64, error) { return timeOfDay(v, &millis) }
+func readTimeMicros(v *change.Value) (int64, error) { return timeOfDay(v, &micros) }
 
-func timeOfDay(v *change.Value, unit int64) (int64, error) {
+func timeOfDay(v *change.Value, u *unit) (int64, error) {
 	if v.Kind != change.KindTime {
 		return 0, Mismatch(v, "a time is")
 	}
 	if v.Num < 0 || v.Nanos < 0 || v.Num >= 24*60*60 {
 		return 0, fmt.Errorf("%d s is not within the day", v.Num)
 	}
-	return scaled(v, unit)
+	return u.count(v)
 }
 
-func readTimestampMillis(v *change.Value) (int64, error) {
-	return timestamp(v, int64(time.Millisecond))
-}
-func readTimestampMicros(v *change.Value) (int64, error) {
-	return timestamp(v, int64(time.Microsecond))
-}
-func readTimestampNanos(v *change.Value) (int64, error) { return timestamp(v, 1) }
+func readTimestampMillis(v *change.Value) (int64, error) { return timestamp(v, &millis) }
+func readTimestampMicros(v *change.Value) (int64, error) { return timestamp(v, &micros) }
+func readTimestampNanos(v *change.Value) (int64, error)  { return timestamp(v, &nanos) }
 
-func timestamp(v *change.Value, unit int64) (int64, error) {
+func timestamp(v *change.Value, u *unit) (int64, error) {
 	if !moment(v) {
 		return 0, Mismatch(v, "a date with time is")
 	}
-	return scaled(v, unit)
+	return u.count(v)
 }
 
-// scaled counts a value's seconds and nanoseconds in units of so many nanoseconds.
-func scaled(v *change.Value, unit int64) (int64, error) {
-	fraction := int64(v.Nanos) / unit
-	if fraction*unit != int64(v.Nanos) {
-		return 0, fmt.Errorf("the fraction .%09d is finer than the form, which counts %v", v.Nanos, time.Duration(unit))
+// unit is what a form counts time in. The quotients are ready: dividing is what would take the time.
+type unit struct {
+	nanos       uint32 // in one unit
+	perSecond   int64
+	first, last int64 // seconds that can be counted
+}
+
+var (
+	millis = unit{nanos: 1e6, perSecond: 1e3, first: math.MinInt64 / 1_000, last: math.MaxInt64 / 1_000}
+	micros = unit{nanos: 1e3, perSecond: 1e6, first: math.MinInt64 / 1_000_000, last: math.MaxInt64 / 1_000_000}
+	nanos  = unit{nanos: 1, perSecond: 1e9, first: math.MinInt64 / 1_000_000_000, last: math.MaxInt64 / 1_000_000_000}
+)
+
+// count gives a value's seconds and nanoseconds in units.
+func (u *unit) count(v *change.Value) (int64, error) {
+	whole := uint32(v.Nanos) / u.nanos
+	if whole*u.nanos != uint32(v.Nanos) {
+		return 0, fmt.Errorf("the fraction .%09d is finer than the form, which counts %v", v.Nanos, time.Duration(u.nanos))
 	}
-	seconds, perSecond := v.Num, int64(time.Second)/unit
+	seconds, fraction := v.Num, int64(whole)
 	if seconds < 0 { // nearer to zero, so that the smallest number can be reached
-		seconds, fraction = seconds+1, fraction-perSecond
+		seconds, fraction = seconds+1, fraction-u.perSecond
 	}
-	if seconds > math.MaxInt64/perSecond || seconds < math.MinInt64/perSecond {
+	if seconds > u.last || seconds < u.first {
 		return 0, errRange
 	}
-	n := seconds*perSecond + fraction
-	if (fraction < 0) != (n < seconds*perSecond) {
+	n := seconds*u.perSecond + fraction
+	if (fraction < 0) != (n < seconds*u.perSecond) {
 		return 0, errRange
 	}
 	return n, nil

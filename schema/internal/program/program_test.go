@@ -27,20 +27,21 @@ func TestCloseLength(t *testing.T) {
 }
 
 // The number of units since 1970 is exact or an error, whatever the moment.
-func TestScaledAgainstMathBig(t *testing.T) {
+func TestUnitsAgainstMathBig(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		unit := rapid.SampledFrom([]int64{1, 1e3, 1e6}).Draw(t, "unit")
-		near := math.MaxInt64 / (1_000_000_000 / unit)
+		u := rapid.SampledFrom([]*unit{&millis, &micros, &nanos}).Draw(t, "unit")
+		unit := int64(u.nanos)
+		near := math.MaxInt64 / u.perSecond
 		v := change.DateTimeValue(rapid.OneOf(rapid.Int64(), rapid.Int64Range(-near-2, -near+2), rapid.Int64Range(near-2, near+2)).Draw(t, "seconds"),
 			rapid.Int32Range(0, 999_999_999).Draw(t, "nanos"))
 		if rapid.Bool().Draw(t, "exact") {
 			v.Nanos -= v.Nanos % int32(unit)
 		}
-		nanos := new(big.Int).Mul(big.NewInt(v.Num), big.NewInt(1e9))
-		nanos.Add(nanos, big.NewInt(int64(v.Nanos)))
-		want, rest := new(big.Int).DivMod(nanos, big.NewInt(unit), new(big.Int))
-		got, err := scaled(&v, unit)
+		total := new(big.Int).Mul(big.NewInt(v.Num), big.NewInt(1e9))
+		total.Add(total, big.NewInt(int64(v.Nanos)))
+		want, rest := new(big.Int).DivMod(total, big.NewInt(unit), new(big.Int))
+		got, err := u.count(&v)
 		if exact := rest.Sign() == 0 && want.IsInt64(); exact != (err == nil) || exact && got != want.Int64() {
 			t.Fatalf("%+v in %d ns: %d, %v; want %v rest %v", v, unit, got, err, want, rest)
 		}
