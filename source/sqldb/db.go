@@ -42,7 +42,10 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Close closes the pool and waits for queries that have started.
 func (d *DB) Close() error {
-	return d.classified("close", d.pool.Close())
+	if err := d.pool.Close(); err != nil {
+		return d.classified("close", err)
+	}
+	return nil
 }
 
 // Prepare makes a statement whose result has the given columns, in order.

@@ -82,7 +82,10 @@ func digits(src any) (int64, error) {
 		return 0, Unexpected(src)
 	}
 	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(text), len(text)), 10, 64)
-	return n, reason(err)
+	if err != nil {
+		return 0, reason(err)
+	}
+	return n, nil
 }
 
 // reason drops the text from a number error, which Poison shows anyway and which does not outlive the row.

@@ -14,8 +14,11 @@ import (
 // Fail classifies err at the adapter's edge; nil stays nil and an error that has a class keeps it. A context that has ended is named as the
 // cause, whatever the driver made of it.
 func (d *DB) Fail(ctx context.Context, where string, err error) error {
+	if err == nil {
+		return nil
+	}
 	end := ctx.Err()
-	if err == nil || end == nil {
+	if end == nil {
 		return d.classified(where, err)
 	}
 	if !errors.Is(err, end) {
@@ -25,8 +28,7 @@ func (d *DB) Fail(ctx context.Context, where string, err error) error {
 }
 
 func (d *DB) classified(where string, err error) error {
-	var known *fault.Error
-	if err == nil || errors.As(err, &known) {
+	if known := (*fault.Error)(nil); errors.As(err, &known) {
 		return err
 	}
 	class, hint := d.product.Classify(err)

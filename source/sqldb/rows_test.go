@@ -252,3 +252,29 @@ func TestEach(t *testing.T) {
 	wantClass(t, db.Each(t.Context(), "list", "q", nil, add), fault.Table)
 	wantClass(t, db.Each(t.Context(), "list", "q", nil, func(func(...any) error) error { return errUTF8 }), fault.Retry)
 }
+
+// TestScanAllocatesNothing but the arena's chunks and what the driver boxes.
+func TestScanAllocatesNothing(t *testing.T) {
+	d := &fakeDriver{}
+	d.rows = [][]driver.Value{{int64(1), "text", "12.50"}}
+	for range 10 {
+		d.rows = append(d.rows, d.rows...)
+	}
+	columns := []change.Column{column("a", change.Int8), column("b", change.String), column("c", change.Numeric)}
+	rows, err := newDB(t, d, Product{}).Prepare("q", columns).Query(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var arena change.Arena
+	row := arena.Values(3)
+	arena.Make(1)
+	allocs := testing.AllocsPerRun(500, func() {
+		if !rows.Next() || rows.Scan(row, &arena) != nil {
+			t.Fatal(rows.Err())
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations per row", allocs)
+	}
+}
