@@ -18,8 +18,8 @@ type reader struct {
 
 func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.b) {
-		r.err = errors.Join(r.err, errors.New("request ends early"))
-		return make([]byte, max(n, 0))
+		r.err, r.b = errors.New("request ends early"), nil
+		return make([]byte, min(max(n, 0), 8)) // enough for a number
 	}
 	head := r.b[:n]
 	r.b = r.b[n:]

@@ -37,7 +37,7 @@ func tokens(s string) (list []string) {
 			out = s[1:n]
 		case c == '[':
 			n = quotedEnd(s, ']')
-			out = doubleQuoted(strings.ReplaceAll(s[1:n-1], "]]", "]"))
+			out = doubleQuoted(strings.ReplaceAll(strings.TrimSuffix(s[1:n], "]"), "]]", "]"))
 		case c == '"':
 			n = quotedEnd(s, '"')
 			out = s[:n]

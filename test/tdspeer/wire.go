@@ -62,15 +62,16 @@ func (w *wire) message() (kind byte, body []byte, err error) {
 	}
 }
 
-// Write adds bytes to the reply and sends packets as they fill.
+// Write adds bytes to the reply and sends packets as they fill. A full packet waits until it is known not to be the last: an empty one at
+// the end is not allowed.
 func (w *wire) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 && w.err == nil {
-		n := min(w.size-len(w.out), len(p))
-		w.out, p = append(w.out, p[:n]...), p[n:]
 		if len(w.out) == w.size {
 			w.send(0)
 		}
+		n := min(w.size-len(w.out), len(p))
+		w.out, p = append(w.out, p[:n]...), p[n:]
 	}
 	return total, w.err
 }
