@@ -23,8 +23,8 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// ReadTimeout ends the wait for an answer or for the rest of one; 0 = readTimeout of the DSN, else 2 min.
 	ReadTimeout time.Duration
-	// Connections is the size of the pool; 0 = 4.
-	Connections int
+	// MaxConns is the size of the pool; 0 = 4.
+	MaxConns int
 }
 
 // Engine reads one server.
@@ -45,7 +45,7 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fault.New(fault.Config, "mysql dsn", errDSN, "check the parameters, tls among them")
 	}
 	pool := sql.OpenDB(connector{Connector: base, timeout: or(cfg.ConnectTimeout, 10*time.Second)})
-	size := or(cfg.Connections, 4)
+	size := or(cfg.MaxConns, 4)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	product := sqldb.Product{Decoder: decoder, Classify: classifier(settings.DBName != ""), Prepared: true}

@@ -216,7 +216,7 @@ func TestLatin1SequenceUsesTheIndex(t *testing.T) {
 // TestKilledConnection: a connection that the server has ended is replaced.
 func TestKilledConnection(t *testing.T) {
 	s := newScratch(t)
-	e := s.open(t, nil, mysql.Config{Connections: 1})
+	e := s.open(t, nil, mysql.Config{MaxConns: 1})
 	defer e.Close()
 	first := texts(t, e, "SELECT CAST(CONNECTION_ID() AS CHAR)", 1)[0]
 	exec(t, s.admin, "KILL "+first)

@@ -23,8 +23,8 @@ type Config struct {
 	DSN string
 	// BusyTimeout is how long a query waits for a writer's lock; 0 = 5 s.
 	BusyTimeout time.Duration
-	// Connections is the size of the pool; 0 = 4.
-	Connections int
+	// MaxConns is the size of the pool; 0 = 4.
+	MaxConns int
 }
 
 // Engine reads one SQLite file.
@@ -48,7 +48,7 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fault.New(fault.Config, "sqlite dsn", err, "give a path or a file: URI")
 	}
 	pool := sql.OpenDB(connector)
-	size := cfg.Connections
+	size := cfg.MaxConns
 	if size == 0 {
 		size = 4
 	}

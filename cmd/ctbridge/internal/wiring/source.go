@@ -21,10 +21,10 @@ var engines = map[string]func(s *config.Source) (source.Engine, error){
 		return postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
 	},
 	config.EngineMySQL: func(s *config.Source) (source.Engine, error) {
-		return mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), Connections: s.MaxConnections})
+		return mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
 	},
 	config.EngineSQLite: func(s *config.Source) (source.Engine, error) {
-		return sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), Connections: s.MaxConnections})
+		return sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
 	},
 }
 
