@@ -30,7 +30,8 @@ type Dialect interface {
 	Quote(identifier string) string
 	// Table is the quoted, qualified name.
 	Table(id change.TableID) string
-	// Param is the placeholder of argument n, from 1, typed so that an index on a column of that kind is used.
+	// Param is the placeholder of argument n, from 1, typed so that an index on a column of that kind is used. Numbers rise in the order of
+	// the text, each written once: some products have only positional placeholders.
 	Param(n int, kind ArgKind) string
 	// Limit is the trailing clause, after ORDER BY, that keeps the first rows; rows is a placeholder.
 	Limit(rows string) string
