@@ -62,7 +62,7 @@ type bench struct {
 	ctx context.Context
 }
 
-// All chooses every table; Only chooses exactly named ones.
+// All chooses every table.
 type All struct{}
 
 // Match is always true.
@@ -70,6 +70,12 @@ func (All) Match(change.TableID) bool { return true }
 
 // Exact names nothing.
 func (All) Exact() []change.TableID { return nil }
+
+// inSchema chooses every table of the scratch schema: a server may hold others.
+type inSchema string
+
+func (s inSchema) Match(id change.TableID) bool { return id.Schema == string(s) }
+func (inSchema) Exact() []change.TableID        { return nil }
 
 // Only chooses exactly named tables.
 type Only []change.TableID
@@ -89,7 +95,7 @@ func (o Only) Exact() []change.TableID { return o }
 
 func (b *bench) layout(o qlikct.Options) *qlikct.Layout {
 	if o.Tables == nil {
-		o.Tables = All{}
+		o.Tables = inSchema(b.Writer.Schema)
 	}
 	return qlikct.New(b.Engine, o, slog.New(slog.DiscardHandler))
 }
