@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -20,11 +19,10 @@ import (
 	"ctbridge/bridge/fault"
 )
 
-// login configures SASL. The returned scramProofs is for telling a refused password from a lost connection.
-func (s SASL) login(ctx context.Context, conf *sarama.Config) *scramProofs {
-	proofs := &scramProofs{}
+// login configures SASL.
+func (s SASL) login(ctx context.Context, conf *sarama.Config) {
 	if s.Mechanism == "none" {
-		return proofs
+		return
 	}
 	conf.Net.SASL.Enable = true
 	conf.Net.SASL.Mechanism = sarama.SASLMechanism(s.Mechanism)
@@ -33,29 +31,31 @@ func (s SASL) login(ctx context.Context, conf *sarama.Config) *scramProofs {
 	if s.Mechanism == sarama.SASLTypeSCRAMSHA512 {
 		hash = sha512.New
 	}
-	conf.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: hash, proofs: proofs} }
+	conf.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: hash} }
 	if s.HTTP == nil {
 		s.HTTP = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	}
 	if s.Mechanism == sarama.SASLTypeOAuth {
 		conf.Net.SASL.TokenProvider = &tokens{ctx: ctx, sasl: s}
 	}
-	return proofs
 }
 
-// scramProofs counts the password proofs that were sent and never answered. A broker that refuses a password may just close the
-// connection, so that the client sees nothing but EOF.
-type scramProofs struct{ open atomic.Int32 }
-
-// refused reports whether the last exchanges ended right after the proof.
-func (p *scramProofs) refused() bool { return p.open.Load() > 0 }
+// loginRequests is how many requests a connection has sent when the last one held the password's proof or the token: the versions, the
+// mechanism, and one step, or two with SCRAM. A broker that refuses it may just close the connection, so that the client sees nothing but EOF.
+func (s SASL) loginRequests() int {
+	switch s.Mechanism {
+	case "none":
+		return -1
+	case sarama.SASLTypeSCRAMSHA256, sarama.SASLTypeSCRAMSHA512:
+		return 4
+	}
+	return 3
+}
 
 // scramClient is one exchange of RFC 5802.
 type scramClient struct {
-	hash   scram.HashGeneratorFcn
-	proofs *scramProofs
-	conv   *scram.ClientConversation
-	steps  int
+	hash scram.HashGeneratorFcn
+	conv *scram.ClientConversation
 }
 
 // Begin starts an exchange.
@@ -68,18 +68,8 @@ func (c *scramClient) Begin(user, password, authzID string) error {
 	return nil
 }
 
-// Step answers the server. Step 1 sends the name, step 2 the proof, step 3 checks the server's signature.
-func (c *scramClient) Step(challenge string) (string, error) {
-	answer, err := c.conv.Step(challenge)
-	c.steps++
-	switch {
-	case c.steps == 2 && err == nil:
-		c.proofs.open.Add(1)
-	case c.steps == 3 && err == nil:
-		c.proofs.open.Store(0)
-	}
-	return answer, err
-}
+// Step answers the server.
+func (c *scramClient) Step(challenge string) (string, error) { return c.conv.Step(challenge) }
 
 // Done reports whether the exchange is over.
 func (c *scramClient) Done() bool { return c.conv.Done() }

@@ -1,10 +1,10 @@
 package kafka
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 
 	"github.com/IBM/sarama"
 
@@ -48,8 +48,6 @@ func classify(where string, err error) error {
 		return nil
 	case errors.As(err, &known) || errors.As(err, &table):
 		return err
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return fault.New(fault.Retry, where, err, "")
 	}
 	if v, ok := certificateVerdict(err); ok {
 		return fault.New(v.class, where, err, v.hint)
@@ -73,8 +71,9 @@ func certificateVerdict(err error) (verdict, bool) {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var host x509.HostnameError
-	var alert tls.AlertError
+	var alert *net.OpError
 	var plain tls.RecordHeaderError
+	var handshake *handshakeError
 	switch {
 	case errors.As(err, &unknown):
 		return verdict{fault.Fatal, "add the CA that signed the broker's certificate"}, true
@@ -84,10 +83,12 @@ func certificateVerdict(err error) (verdict, bool) {
 		return verdict{fault.Fatal, "the broker's certificate does not fit its use"}, true
 	case errors.As(err, &host):
 		return verdict{fault.Fatal, "use a broker address that the certificate names, or set the server name"}, true
-	case errors.As(err, &alert):
+	case errors.As(err, &alert) && alert.Op == "remote error": // how crypto/tls marks an alert of the other side
 		return verdict{fault.Fatal, "the broker refuses this client's certificate, or asks for one"}, true
 	case errors.As(err, &plain):
 		return verdict{fault.Fatal, "this listener does not speak TLS"}, true
+	case errors.As(err, &handshake):
+		return verdict{fault.Retry, "if this does not pass: does this listener speak TLS?"}, true
 	}
 	return verdict{}, false
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +26,7 @@ type line struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]struct{}
 	trouble error // the last connection that failed; nil once one succeeded
+	ended   int   // requests sent on the last connection that the other side closed
 }
 
 func newLine(ctx context.Context, c Config) *line {
@@ -72,7 +75,7 @@ func (l *line) connect(network, address string) (net.Conn, error) {
 	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, err
+		return nil, &handshakeError{err}
 	}
 	return secure, nil
 }
@@ -96,10 +99,44 @@ func (l *line) lastTrouble() error {
 	return l.trouble
 }
 
+// refused reports whether the other side closed the last connection when that many requests were sent.
+func (l *line) refused(requests int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended == requests
+}
+
+// handshakeError is a TLS handshake that failed.
+type handshakeError struct{ err error }
+
+// Error names the cause.
+func (e *handshakeError) Error() string { return "TLS handshake: " + e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *handshakeError) Unwrap() error { return e.err }
+
 // lineConn leaves its line when it is closed.
 type lineConn struct {
 	net.Conn
-	line *line
+	line     *line
+	requests atomic.Int32 // sent; the client writes each in one piece
+}
+
+// Write sends one request.
+func (c *lineConn) Write(b []byte) (int, error) {
+	c.requests.Add(1)
+	return c.Conn.Write(b)
+}
+
+// Read notes when the other side closes the connection.
+func (c *lineConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		c.line.mu.Lock()
+		c.line.ended = int(c.requests.Load())
+		c.line.mu.Unlock()
+	}
+	return n, err
 }
 
 // Close closes the connection.
@@ -111,7 +148,7 @@ func (c *lineConn) Close() error {
 }
 
 const (
-	firstBackoff = 50 * time.Millisecond
+	firstBackoff = 10 * time.Millisecond
 	lastBackoff  = time.Second
 )
 
@@ -120,8 +157,8 @@ func (l *line) backoff(retries, _ int) time.Duration {
 	if l.isCut() {
 		return 0
 	}
-	return min(firstBackoff<<min(max(retries, 0), 10), lastBackoff)
+	return min(firstBackoff<<min(max(retries, 0), 7), lastBackoff)
 }
 
 // attempts is how many retries with backoff fill about d.
-func attempts(d time.Duration) int { return 5 + int(d/lastBackoff) }
+func attempts(d time.Duration) int { return 7 + int(d/lastBackoff) }

@@ -10,7 +10,7 @@ import (
 
 // clientConfig builds the client's settings for one session on a line: those that every use shares. Requests fail fast, because whoever
 // asks classifies the error.
-func (c Config) clientConfig(ctx context.Context, l *line) (*sarama.Config, *scramProofs) {
+func (c Config) clientConfig(ctx context.Context, l *line) *sarama.Config {
 	conf := sarama.NewConfig()
 	conf.ClientID = c.ClientID
 	conf.Version, _ = sarama.ParseKafkaVersion(c.Version) // checked
@@ -22,8 +22,8 @@ func (c Config) clientConfig(ctx context.Context, l *line) (*sarama.Config, *scr
 	conf.Metadata.Full = false // only topics in use
 	conf.Metadata.AllowAutoTopicCreation = false
 	conf.Metadata.Retry.Max = 0
-	proofs := c.SASL.login(ctx, conf)
-	return conf, proofs
+	c.SASL.login(ctx, conf)
+	return conf
 }
 
 // producerConfig adds what a producer needs: idempotent, all acks (I1), order kept per key (I4), patience for patience's length. Flush

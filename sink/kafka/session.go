@@ -21,9 +21,8 @@ const closeTime = 5 * time.Second
 // session is one life of a sink, from Open to the first error or Close. It has two clients on one line: front asks and reads and fails at
 // once, back belongs to the producer and is patient.
 type session struct {
-	conf   Config
-	line   *line
-	proofs *scramProofs
+	conf Config
+	line *line
 
 	front    sarama.Client
 	back     sarama.Client
@@ -40,9 +39,8 @@ type topicUse struct{ table change.TableID }
 // connect starts a session without a producer.
 func connect(ctx context.Context, c Config) (*session, error) {
 	s := &session{conf: c, line: newLine(ctx, c), window: newWindow(c.MaxInFlightBytes), topics: map[string]*topicUse{}}
-	conf, proofs := c.clientConfig(s.line.ctx, s.line)
-	s.proofs = proofs
-	if err := s.call(ctx, func() error { return hello(c.Brokers, conf) }); err != nil {
+	conf := c.clientConfig(s.line.ctx, s.line)
+	if err := s.call(ctx, func() error { return s.hello(conf) }); err != nil {
 		s.line.cut()
 		return nil, s.fail("connect to Kafka", err)
 	}
@@ -56,9 +54,9 @@ func connect(ctx context.Context, c Config) (*session, error) {
 }
 
 // hello returns when one of the brokers lets us in; otherwise it says for each why not, which the client's own errors leave out.
-func hello(addresses []string, conf *sarama.Config) error {
+func (s *session) hello(conf *sarama.Config) error {
 	var errs []error
-	for _, address := range addresses {
+	for _, address := range s.conf.Brokers {
 		broker := sarama.NewBroker(address)
 		if err := broker.Open(conf); err != nil {
 			return err
@@ -68,7 +66,11 @@ func hello(addresses []string, conf *sarama.Config) error {
 			broker.Close()
 			return nil
 		}
-		errs = append(errs, fmt.Errorf("broker %s: %w", address, err))
+		err = fmt.Errorf("broker %s: %w", address, err)
+		if s.line.refused(s.conf.SASL.loginRequests()) {
+			return fault.New(fault.Fatal, "log in to Kafka", err, "the broker closed the connection: check user name, password and SASL mechanism")
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -83,6 +85,9 @@ func (s *session) produce(ctx context.Context, transactionalID string, patience 
 	s.back = back
 	var producer sarama.AsyncProducer
 	err = s.call(ctx, func() error {
+		if err := s.mayUse(transactionalID); err != nil {
+			return err
+		}
 		var err error
 		producer, err = sarama.NewAsyncProducerFromClient(back)
 		return err
@@ -101,6 +106,17 @@ func (s *session) produce(ctx context.Context, transactionalID string, patience 
 			s.take(e.Msg, e.Err)
 		}
 	})
+	return nil
+}
+
+// mayUse fails when this user must not use the transactional id: the producer would ask again and again.
+func (s *session) mayUse(transactionalID string) error {
+	if transactionalID == "" {
+		return nil
+	}
+	if err := s.front.RefreshTransactionCoordinator(transactionalID); errors.Is(err, sarama.ErrTransactionalIDAuthorizationFailed) {
+		return err
+	}
 	return nil
 }
 
@@ -159,9 +175,6 @@ func (s *session) fail(where string, err error) error {
 		return nil
 	}
 	var code sarama.KError
-	if s.proofs.refused() && !errors.As(err, &code) {
-		return fault.New(fault.Fatal, where, err, "the broker closed the connection after the SCRAM proof: check user name, password and mechanism")
-	}
 	if trouble := s.line.lastTrouble(); trouble != nil && !errors.Is(err, trouble) && !errors.As(err, &code) {
 		err = errors.Join(err, trouble)
 	}

@@ -1,0 +1,395 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/checkpoint/memory"
+	"ctbridge/bridge/fault"
+	"ctbridge/sink/embedded"
+	"ctbridge/sink/kafka"
+)
+
+var parcel = change.TableID{Schema: "shop", Name: "parcel"}
+
+func record(topic, key, value string) *change.Record {
+	return &change.Record{Table: parcel, Topic: topic, Key: []byte(key), Value: []byte(value)}
+}
+
+// history publishes numbered records of several keys as the runner does: after an error it aborts, opens and goes on behind the checkpoint.
+type history struct {
+	sink  bridge.Sink
+	topic string
+	next  int // number of the next record
+	falls int // how often it started again
+}
+
+const historyKeys = 7
+
+func (h *history) round(ctx context.Context, records int) error {
+	for range records {
+		if err := h.sink.Publish(ctx, record(h.topic, fmt.Sprint(h.next%historyKeys), fmt.Sprint(h.next))); err != nil {
+			return err
+		}
+		h.next++
+	}
+	return h.sink.Commit(ctx, []checkpoint.Entry{{Key: "next", Value: []byte(fmt.Sprint(h.next))}})
+}
+
+// publish brings out all records up to total.
+func (h *history) publish(t *testing.T, total, perRound int) {
+	t.Helper()
+	for h.next < total {
+		err := h.round(t.Context(), min(perRound, total-h.next))
+		if err == nil {
+			continue
+		}
+		if class := fault.ClassOf(err); class != fault.Retry {
+			t.Fatalf("class %v: %v", class, err)
+		}
+		t.Logf("record %d: %v", h.next, err)
+		h.falls++
+		h.reopen(t)
+	}
+}
+
+func (h *history) reopen(t *testing.T) {
+	t.Helper()
+	for {
+		if err := h.sink.Abort(t.Context()); err != nil {
+			t.Fatalf("abort: %v", err)
+		}
+		entries, err := h.sink.Open(t.Context())
+		if err == nil {
+			h.next = 0
+			fmt.Sscan(string(entries["next"]), &h.next)
+			return
+		}
+		if t.Context().Err() != nil || fault.ClassOf(err) != fault.Retry {
+			t.Fatalf("open: %v", err)
+		}
+	}
+}
+
+// check reads the topic and compares it with what was published: per key in order, complete, and once (or at least once).
+func (h *history) check(t *testing.T, c kafka.Config, total int, once bool) {
+	t.Helper()
+	seen := map[string][]int{}
+	for _, r := range tail(t, c, h.topic) {
+		var n int
+		fmt.Sscan(string(r.Value), &n)
+		seen[string(r.Key)] = append(seen[string(r.Key)], n)
+	}
+	for key := range historyKeys {
+		got := seen[fmt.Sprint(key)]
+		if !once {
+			got = firsts(got)
+		}
+		var want []int
+		for n := key; n < total; n += historyKeys {
+			want = append(want, n)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("key %d: %d records seen, %d expected; first difference at %d", key, len(got), len(want), difference(got, want))
+		}
+	}
+}
+
+// firsts leaves out what is seen again: after a new start records appear twice, in order.
+func firsts(numbers []int) []int {
+	var out []int
+	seen := map[int]bool{}
+	for _, n := range numbers {
+		if !seen[n] {
+			out = append(out, n)
+		}
+		seen[n] = true
+	}
+	return out
+}
+
+func difference(a, b []int) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// Connections break at any moment, with requests done whose answers are lost: nothing is lost, doubled or out of order.
+func TestConnectionsCutAtRandom(t *testing.T) {
+	sinks := map[string]func(t *testing.T, c kafka.Config) bridge.Sink{
+		"transactional": func(t *testing.T, c kafka.Config) bridge.Sink { return transactional(t, c, "task.0", "checkpoint") },
+		"idempotent":    func(t *testing.T, c kafka.Config) bridge.Sink { return idempotent(t, c, &memory.Store{}) },
+	}
+	for kind, sink := range sinks {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var cut cutter
+			c := kafka.Config{Brokers: broker(t, cut.option()).Brokers()}
+			h := &history{sink: sink(t, c), topic: "parcel"}
+			open(t, h.sink)
+			if err := h.sink.EnsureTopic(t.Context(), h.topic, change.DataTopic); err != nil {
+				t.Fatal(err)
+			}
+			const total = 40_000
+			stop := cut.keepCutting(50 * time.Millisecond)
+			h.publish(t, total, 3000)
+			stop()
+			h.check(t, c, total, kind == "transactional" || h.falls == 0)
+			t.Logf("%d cuts, %d new starts", cut.cuts.Load(), h.falls)
+			if cut.cuts.Load() < 5 {
+				t.Errorf("only %d connections were cut", cut.cuts.Load())
+			}
+			if kind == "idempotent" && h.falls > 0 {
+				t.Errorf("the idempotent sink gave up %d times", h.falls)
+			}
+		})
+	}
+}
+
+// Leaders move and brokers answer with errors that pass.
+func TestPassingErrors(t *testing.T) {
+	faults := map[string]*kerr.Error{
+		"not leader":                       kerr.NotLeaderForPartition,
+		"timed out after append":           kerr.RequestTimedOut,
+		"not enough replicas after append": kerr.NotEnoughReplicasAfterAppend,
+	}
+	for name, code := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := broker(t, kfake.NumBrokers(3))
+			c := kafka.Config{Brokers: servers.Brokers()}
+			h := &history{sink: transactional(t, c, "task.0", "checkpoint"), topic: "parcel"}
+			open(t, h.sink)
+			n := 0
+			handle := servers.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "parcel", Err: code, Count: -1, When: func(kmsg.Request) bool {
+				n++
+				return n%5 == 0
+			}})
+			h.publish(t, 20_000, 2000)
+			servers.Cluster().ShufflePartitionLeaders()
+			servers.Cluster().RehashCoordinators()
+			h.publish(t, 30_000, 2000)
+			handle.Remove()
+			h.check(t, c, 30_000, true)
+			if handle.Hits() == 0 {
+				t.Error("no fault was injected")
+			}
+		})
+	}
+}
+
+// The broker is away for longer than one request: the position stands still and nothing is lost (short version: seconds).
+func TestCase73_BrokerUnreachableForAWhile(t *testing.T) {
+	for _, kind := range []string{"transactional", "idempotent"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			servers := startIn(t, folder, 0)
+			c := kafka.Config{Brokers: servers.Brokers(), TransactionTimeout: 20 * time.Second, MaxInFlightBytes: 1 << 20}
+			h := &history{sink: transactional(t, c, "task.0", "checkpoint"), topic: "parcel"}
+			if kind == "idempotent" {
+				h.sink = idempotent(t, c, &memory.Store{})
+			}
+			open(t, h.sink)
+			h.publish(t, 5000, 1000)
+			servers.Close()
+			if err := kafka.Ping(t.Context(), c); err == nil || fault.ClassOf(err) != fault.Retry {
+				t.Errorf("ping while the broker is away: %v", err)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				h.publish(t, 20_000, 1000)
+			}()
+			select {
+			case <-done:
+				t.Error("published without a broker")
+			case <-time.After(3 * time.Second):
+			}
+			startIn(t, folder, port(t, c.Brokers[0]))
+			<-done
+			if err := kafka.Ping(t.Context(), c); err != nil {
+				t.Errorf("ping after the broker came back: %v", err)
+			}
+			h.check(t, c, 20_000, kind == "transactional")
+			t.Logf("%d new starts", h.falls)
+		})
+	}
+}
+
+func startIn(t *testing.T, folder string, port int) *embedded.Servers {
+	t.Helper()
+	s, err := embedded.Start(embedded.Options{NoRegistry: true, DataDir: folder, KafkaPort: port, Partitions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func port(t *testing.T, address string) int {
+	t.Helper()
+	a, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Port
+}
+
+// A broker that says nothing more holds nobody longer than the context: not Open, not Publish, not Commit, not Close.
+func TestCase89_SilentBroker(t *testing.T) {
+	t.Parallel()
+	var cut cutter
+	c := kafka.Config{Brokers: broker(t, cut.option()).Brokers(), MaxInFlightBytes: 1 << 20}
+	s := transactional(t, c, "task.0", "checkpoint")
+	open(t, s)
+	commit(t, s, record("parcel", "k", "1"))
+	release := cut.holdAnswers(t)
+
+	within(t, "publish", func(ctx context.Context) error {
+		for i := 0; ; i++ {
+			if err := s.Publish(ctx, record("parcel", "k", strings.Repeat("x", 1000))); err != nil {
+				if i < 100 || i > 2000 {
+					t.Errorf("%d records of 1 kB went into a window of 1 MiB", i)
+				}
+				return err
+			}
+		}
+	})
+	within(t, "open", func(ctx context.Context) error {
+		s.Abort(ctx)
+		_, err := s.Open(ctx)
+		return err
+	})
+	within(t, "ping", s.Ping)
+	release()
+	if _, err := s.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, s, record("parcel", "k", "2"))
+	if got := len(tail(t, c, "parcel")); got != 2 {
+		t.Errorf("readers see %d records, want 2", got)
+	}
+}
+
+// within expects an error soon after the context's deadline.
+func within(t *testing.T, what string, f func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := f(ctx)
+	if err == nil {
+		t.Errorf("%s succeeded", what)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("%s came back after %v: %v", what, took, err)
+	}
+	t.Logf("%s: %v after %v", what, err, time.Since(began).Round(time.Millisecond))
+}
+
+func commit(t *testing.T, s bridge.Sink, records ...*change.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := s.Publish(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The brokers end a transaction that takes too long. That looks like a fencing, but no other instance is there: the cycle starts again.
+func TestTransactionTimeoutIsNotATakeover(t *testing.T) {
+	eachKafka(t, func(t *testing.T, c kafka.Config) {
+		// The sink would give up first, so its idea of the timeout is longer than what the coordinator does in this test.
+		id, topic, checkpoint := name("task"), name("parcel"), name("checkpoint")
+		c.TransactionTimeout = time.Second
+		s := transactional(t, c, id, checkpoint)
+		open(t, s)
+		if err := s.Publish(t.Context(), record(topic, "k", "1")); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.After(60 * time.Second)
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			err := s.Publish(t.Context(), record(topic, "k", "more"))
+			if err != nil {
+				if fault.ClassOf(err) != fault.Retry {
+					t.Errorf("class %v: %v", fault.ClassOf(err), err)
+				}
+				t.Log(err)
+				break
+			}
+			select {
+			case <-ticker.C:
+			case <-deadline:
+				t.Fatal("the transaction never ended")
+			}
+		}
+		s.Abort(t.Context())
+		if _, err := s.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, record(topic, "k", "2"))
+		if got := tail(t, c, topic); len(got) != 1 || string(got[0].Value) != "2" {
+			t.Errorf("readers see %v", got)
+		}
+	})
+}
+
+// A leader that refuses a batch as too large: only that table stops, and nothing is tried again.
+func TestCase71_BrokerRefusesLargeBatch(t *testing.T) {
+	eachKafka(t, func(t *testing.T, c kafka.Config) {
+		topic := name("note")
+		c.Data.Config = map[string]string{"max.message.bytes": "20000"}
+		s := transactional(t, c, name("task"), name("checkpoint"))
+		open(t, s)
+		big := record(topic, "k", "")
+		big.Value = noise(100_000)
+		err := s.Publish(t.Context(), big)
+		if err == nil {
+			err = s.Commit(t.Context(), nil)
+		}
+		var table *change.TableError
+		if !errors.As(err, &table) || table.Table != parcel || fault.ClassOf(err) != fault.Table || !strings.Contains(fault.HintOf(err), "max.message.bytes") {
+			t.Errorf("want an error of table shop.parcel with a hint, got %v", err)
+		}
+		s.Abort(t.Context())
+		if _, err := s.Open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, record(topic, "k", "small"))
+	})
+}
+
+// noise is text that no codec shortens.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	x := uint32(2463534242)
+	for i := range b {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		b[i] = byte(x)
+	}
+	return b
+}
