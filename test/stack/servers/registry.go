@@ -26,7 +26,7 @@ func (registry) command(s site) command {
 	classes := filepath.Join(home, "apicurio-registry-app-"+registryVersion+"-runner.jar") + ":" + filepath.Join(home, "lib", "*")
 	return command{
 		path: s.tools.Java,
-		args: append(jvm(s), "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes, "io.quarkus.runner.GeneratedMain"),
+		args: append(jvm(s), "-Xmx384m", "-XX:+UseSerialGC", "-cp", classes, "io.quarkus.runner.GeneratedMain"),
 		env: []string{
 			"QUARKUS_HTTP_HOST=" + loopback,
 			"QUARKUS_HTTP_PORT=" + strconv.Itoa(s.ports["client"]),
