@@ -149,16 +149,31 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return fail(ctx, "ping", pool.Ping(ctx))
 }
 
-// Close closes the pool; it waits for rows that are still open.
+// closeGrace is how long Close waits: pgx itself waits up to 15 s for a silent server to take note of a cancelled query.
+const closeGrace = 3 * time.Second
+
+// Close closes the pool. What is not closed within closeGrace goes on closing by itself.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	pool := e.pool
 	e.pool, e.closed = nil, true
 	e.mu.Unlock()
-	if pool != nil {
-		pool.Close()
+	if pool == nil {
+		return nil
 	}
-	return nil
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		pool.Close()
+	}()
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
+	select {
+	case <-closed:
+		return nil
+	case <-grace.C:
+		return fault.New(fault.Retry, "close", errors.New("connections are still busy"), "")
+	}
 }
 
 // Prepare makes a statement whose result has the given columns, in order.

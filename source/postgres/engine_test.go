@@ -14,6 +14,7 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
+	"ctbridge/source/enginetest"
 )
 
 // TestOpenRefuses bad DSNs, and never shows a password.
@@ -245,5 +246,37 @@ func TestModesAreKnown(t *testing.T) {
 		if got := pooled(e.config.ConnConfig); got != (i >= 3) {
 			t.Errorf("%s (%v): pooled is %v", mode, pgx.QueryExecMode(e.config.ConnConfig.DefaultQueryExecMode), got)
 		}
+	}
+}
+
+// TestCloseAfterASilentServer: a server that never takes note of a cancelled query does not hold up the end of the process.
+func TestCloseAfterASilentServer(t *testing.T) {
+	s := newScratch(t)
+	mustExec(t, s.admin, "CREATE TABLE big AS SELECT repeat('x', 200) AS v FROM generate_series(1, 5000)")
+	proxy := enginetest.NewProxy(t, s.url.Host)
+	e, err := s.openAt(enginetest.Way{Addr: proxy.Addr(), Password: s.password(), Patience: time.Minute}, "pool_max_conns=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	statement := e.Prepare("SELECT v FROM big", one)
+	if _, err := queryOne(context.Background(), statement); err != nil {
+		t.Fatal(err)
+	}
+	proxy.StallAfter(100_000)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	rows, err := statement.Query(ctx)
+	for err == nil && rows.Next() {
+	}
+	if err == nil {
+		err = rows.Close()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("read gave %v", err)
+	}
+	start := time.Now()
+	e.Close()
+	if took := time.Since(start); took > 2*closeGrace {
+		t.Errorf("close took %v", took)
 	}
 }

@@ -118,7 +118,6 @@ func (s *scratch) harness(t *testing.T, mode string) enginetest.Harness {
 		"CREATE DOMAIN public.email AS varchar(20) CHECK (VALUE LIKE '%@%')", "CREATE DOMAIN public.work_email AS public.email",
 		"CREATE TYPE public.pair AS (a int, b text)", "SET lc_monetary = 'C'")
 	option := "default_query_exec_mode=" + mode
-	password, _ := s.url.User.Password()
 	return enginetest.Harness{
 		Schema:   schema,
 		Open:     func(t *testing.T) source.Engine { return s.open(t, option) },
@@ -129,11 +128,16 @@ func (s *scratch) harness(t *testing.T, mode string) enginetest.Harness {
 		Indexed:  s.indexed,
 		Server: &enginetest.Server{
 			Addr:     s.url.Host,
-			Password: password,
+			Password: s.password(),
 			OpenAt:   func(t *testing.T, way enginetest.Way) (source.Engine, error) { return s.openAt(way, option) },
 			Denied:   s.denied,
 		},
 	}
+}
+
+func (s *scratch) password() string {
+	password, _ := s.url.User.Password()
+	return password
 }
 
 func (s *scratch) openAt(way enginetest.Way, option string) (source.Engine, error) {
