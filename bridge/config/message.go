@@ -32,7 +32,7 @@ type Names struct {
 	KeyRecord      string `yaml:"key_record" default:"KeyRecord" doc:"Avro record of the key."`
 	HeadersRecord  string `yaml:"headers_record" default:"Headers" doc:"Avro record of the headers."`
 	Namespace      string `yaml:"namespace" default:"com.attunity.queue.msg" doc:"Avro namespace of what all tables share."`
-	TableNamespace string `yaml:"table_namespace" default:"{namespace}.{task}.{schema}.{table}" doc:"Avro namespace of one table's records."`
+	TableNamespace string `yaml:"table_namespace" default:"{namespace}.{task}.{schema}.{table}" doc:"Avro namespace of one table's records, over {namespace}, {task}, {schema} and {table}; {table} must be in it, and {namespace} must stand alone between dots."`
 }
 
 // Key modes.

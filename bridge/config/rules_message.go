@@ -1,9 +1,6 @@
 package config
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // usesRegistry reports whether schemas go to the registry.
 func (t *Task) usesRegistry() bool { return t.Format == FormatAvro && t.SchemaRegistry.Enabled() }
@@ -38,39 +35,6 @@ func (r *rules) checkQlik() {
 		r.wrong("qlik.delete_row_in", "use data, or before_image: true", "is impossible with before_image false: beforeData would always be null")
 	}
 	r.checkRecordNames()
-}
-
-var (
-	avroName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	avroNames = strings.NewReplacer("{task}", "t", "{schema}", "s", "{table}", "t", "{namespace}", "n")
-)
-
-func (r *rules) checkRecordNames() {
-	n := &r.Qlik.Names
-	r.distinct(map[string]string{"data": n.Data, "before_data": n.BeforeData, "headers": n.Headers}, "data", "before_data", "headers")
-	r.distinct(map[string]string{"data_record": n.DataRecord, "row": n.Row, "key_record": n.KeyRecord, "headers_record": n.HeadersRecord},
-		"data_record", "row", "key_record", "headers_record")
-	for _, namespace := range []struct{ key, name string }{{"namespace", n.Namespace}, {"table_namespace", avroNames.Replace(n.TableNamespace)}} {
-		for _, segment := range strings.Split(namespace.name, ".") {
-			if !avroName.MatchString(segment) {
-				r.wrong("qlik.names."+namespace.key, "use names of letters, digits and underscore, joined by dots", "is not an Avro namespace")
-			}
-		}
-	}
-}
-
-func (r *rules) distinct(names map[string]string, keys ...string) {
-	taken := map[string]string{}
-	for _, key := range keys {
-		name, path := names[key], "qlik.names."+key
-		if !avroName.MatchString(name) {
-			r.wrong(path, "use letters, digits and underscore", "is not an Avro name")
-		}
-		if other, twice := taken[name]; twice {
-			r.wrong(path, "", "is the name of qlik.names.%s, too", other)
-		}
-		taken[name] = key
-	}
 }
 
 func (r *rules) checkKey() {
