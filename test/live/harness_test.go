@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -205,6 +208,35 @@ func (b *bridge) stop() {
 	}
 	b.process = nil
 }
+
+// metric sums the series of a counter, as a scrape sees them.
+func (b *bridge) metric(name string) float64 {
+	b.Helper()
+	address := regexp.MustCompile(`metrics=(\S+)`).FindStringSubmatch(b.log.String())
+	if address == nil {
+		b.Fatal("the log does not tell the address of the metrics")
+	}
+	response, err := http.Get("http://" + address[1] + "/metrics")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	sum := 0.0
+	for _, series := range regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (\S+)$`).FindAllStringSubmatch(string(body), -1) {
+		value, err := strconv.ParseFloat(series[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += value
+	}
+	return sum
+}
+
+func (b *bridge) hasLogged(text string) bool { return strings.Contains(b.log.String(), text) }
 
 type logBuffer struct {
 	mu sync.Mutex

@@ -147,6 +147,29 @@ func TestTableByTableWithAWideHorizon(t *testing.T) {
 	}
 }
 
+// With the horizon too narrow nothing is lost or doubled, and the late rows are counted.
+func TestTableByTableWithANarrowHorizon(t *testing.T) {
+	for name, open := range map[string]func(testing.TB) database{"postgres": postgres, "mariadb": mariadb} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t)
+			db.Create(t, qlikwriter.Parcel("parent"))
+			db.Create(t, qlikwriter.Parcel("child"))
+			b := newBridge(t, db, "")
+			b.start()
+			apply(t, db, "parent", 0, 0)
+			b.until(50, "parent") // published before the writer comes to the child
+			apply(t, db, "child", 0, 1)
+			got := b.until(100, "parent", "child")
+			late := b.metric("ctbridge_late_rows_total")
+			b.stop()
+			checkSequences(t, got, 100)
+			if late == 0 || late > 50 {
+				t.Errorf("%v late rows counted, want those of the child below the parent's last", late)
+			}
+		})
+	}
+}
+
 // apply writes half of a batch of 100 rows (25 transactions of four rows, rows alternating between the tables) in one database transaction.
 func apply(t testing.TB, db database, table string, from, parity int) {
 	t.Helper()
