@@ -17,7 +17,8 @@ import (
 
 const usage = `usage: go run ./test/stack VERB
 
-  run [-only PARTS] [-logs DIR] -- COMMAND...   start servers, run the command with CTBRIDGE_TEST_* set, stop them
+  run [-only PARTS] [-logs DIR] [-fresh] -- COMMAND...
+                                                start servers, run the command with CTBRIDGE_TEST_* set, stop them
   up [-only PARTS] [-logs DIR] [-life 4h]       start servers that stay until "down" or the end of their life
   down                                          stop what "up" started and delete its data
   env                                           the variables as lines for a shell: eval "$(go run ./test/stack env)"
@@ -25,7 +26,8 @@ const usage = `usage: go run ./test/stack VERB
   start | stop | restart SERVER                 in the stack of CTBRIDGE_STACK_STATE, or else in the one that is up;
   kill | pause | resume SERVER                  the server keeps its port and its data
 
-PARTS is a list like kafka,postgres out of: %s. "run" starts only parts whose variable is not set yet.
+PARTS is a list like kafka,postgres out of: %s.
+"run" starts only parts whose variable is not set yet; with -fresh all of them, which suits tests that make outages.
 `
 
 func main() {
@@ -70,8 +72,10 @@ func options(verb string, args []string) (servers.Options, []string, error) {
 	only := flags.String("only", strings.Join(servers.Parts(), ","), "parts to start")
 	logs := flags.String("logs", "", "folder for the servers' logs, kept at the end")
 	life := flags.Duration("life", 4*time.Hour, "longest life of a stack that is up")
+	fresh := flags.Bool("fresh", false, "start all parts, whatever the environment names")
 	err := flags.Parse(args)
-	return servers.Options{Parts: strings.Split(*only, ","), Lifetime: *life, Logs: *logs, Report: say}, flags.Args(), err
+	opts := servers.Options{Parts: strings.Split(*only, ","), Lifetime: *life, Logs: *logs, Fresh: *fresh, Report: say}
+	return opts, flags.Args(), err
 }
 
 func run(ctx context.Context, args []string) (int, error) {

@@ -8,13 +8,25 @@
 //   - a client ([Open], [FromEnv]) reads the state file and asks the keeper to stop or start one server, so that a
 //     test can make an outage. A server keeps its port and its data across stop, crash and start.
 //
+// A test that makes an outage:
+//
+//	stack, err := servers.FromEnv()
+//	if errors.Is(err, servers.ErrNone) {
+//		t.Skip("no stack to control: go run ./test/stack run -- go test ./...")
+//	}
+//	err = stack.Stop(ctx, servers.Kafka) // or Kill, Pause
+//	...
+//	err = stack.Start(ctx, servers.Kafka) // or Resume; returns when it answers
+//
+// Packages are tested side by side, so such tests need servers of their own: run -fresh -only kafka -- go test ./that/one.
+//
 // Invariants:
 //
 //   - Nothing is left behind. Servers die with the keeper (parent-death signal); the keeper stops them when its
 //     launcher goes away without detaching, when its lifetime ends, on a signal and on "down". Folders that a killed
 //     keeper left are swept by the next launcher.
 //   - A process is signalled only if its pid and its start time are the ones that were recorded.
-//   - The keeper is the only writer of its state file, and replaces it atomically.
+//   - After the launcher's first state, the keeper is the only writer of the state file; it is replaced atomically.
 //
 // It needs Linux; elsewhere every entry point returns [ErrUnsupported].
 package servers

@@ -17,6 +17,7 @@ type Options struct {
 	Parts    []string      // names of Parts; servers and programs
 	Lifetime time.Duration // of Up; the servers are stopped then
 	Logs     string        // folder for the logs; "" puts them into the stack's folder, which is deleted at the end
+	Fresh    bool          // Run: start all parts, whatever the environment names already
 	Report   Report        // progress; required
 }
 

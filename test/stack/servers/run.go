@@ -18,17 +18,14 @@ func Run(ctx context.Context, opts Options, argv []string) (code int, err error)
 	if err := Check(opts.Parts); err != nil {
 		return 1, err
 	}
-	given, missing := Given(opts.Parts)
-	if len(given) > 0 {
-		if _, err := FromEnv(); os.Getenv(StateVariable) != "" && err != nil {
-			return 1, fmt.Errorf("the environment names servers of a stack that is gone; unset CTBRIDGE_TEST_* and %s: %w", StateVariable, err)
+	if !opts.Fresh {
+		if opts.Parts, err = stillMissing(opts); err != nil {
+			return 1, err
 		}
-		opts.Report("given by the environment: " + strings.Join(given, ", "))
 	}
-	if len(missing) == 0 {
+	if len(opts.Parts) == 0 {
 		return foreground(ctx, argv, nil, func(int) error { return nil })
 	}
-	opts.Parts = missing
 	l, err := launch(ctx, opts, "", time.Time{})
 	if err != nil {
 		return 1, err
@@ -44,6 +41,19 @@ func Run(ctx context.Context, opts Options, argv []string) (code int, err error)
 		_, err := fmt.Fprintln(l.life, lifeCommand, pid)
 		return err
 	})
+}
+
+// stillMissing leaves out the parts that the environment names, and refuses names that point at a dead stack.
+func stillMissing(opts Options) ([]string, error) {
+	given, missing := Given(opts.Parts)
+	if len(given) == 0 {
+		return missing, nil
+	}
+	if _, err := FromEnv(); os.Getenv(StateVariable) != "" && err != nil {
+		return nil, fmt.Errorf("the environment names servers of a stack that is gone; unset CTBRIDGE_TEST_* and %s: %w", StateVariable, err)
+	}
+	opts.Report("given by the environment: " + strings.Join(given, ", "))
+	return missing, nil
 }
 
 // foreground runs argv in the foreground; started is told its process.

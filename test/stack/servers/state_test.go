@@ -139,6 +139,16 @@ func TestGivenAndOverlay(t *testing.T) {
 	if !slices.Equal(given, []string{Kafka}) || !slices.Equal(missing, []string{Postgres}) {
 		t.Errorf("Given = %v, %v; want kafka given, postgres missing", given, missing)
 	}
+	var told string
+	opts := Options{Parts: []string{Kafka, Postgres}, Report: func(line string) { told += line }}
+	t.Setenv(StateVariable, "")
+	if parts, err := stillMissing(opts); err != nil || !slices.Equal(parts, []string{Postgres}) || !strings.Contains(told, Kafka) {
+		t.Errorf("stillMissing = %v, %v, told %q; want postgres, and to be told of kafka", parts, err, told)
+	}
+	t.Setenv(StateVariable, filepath.Join(t.TempDir(), "gone"))
+	if _, err := stillMissing(opts); !errors.Is(err, ErrNone) {
+		t.Errorf("stillMissing with servers of a dead stack: %v; want ErrNone", err)
+	}
 	env := overlay([]string{KafkaVariable + "=here:2"})
 	var found []string
 	for _, pair := range env {
