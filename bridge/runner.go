@@ -44,7 +44,9 @@ type Options struct {
 	Truncate        TruncatePolicy
 
 	Topic         func(change.TableID) (string, error)
-	MetadataTopic string // empty = metadata messages are not published
+	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
+	OwnTopics     []string // of the task itself (metadata, checkpoint): no table may use them
+	MetadataTopic string   // empty = metadata messages are not published
 	KeyMode       envelope.KeyMode
 	EncodedKey    bool // the key is an encoded record of the key columns, not text
 

@@ -66,8 +66,9 @@ func (r *Runner) rediscover(ctx context.Context) error {
 			r.stopTable(problem.Table, StageDiscover, problem.Err)
 		}
 	}
+	claims := r.claims(found)
 	for _, captured := range found.Tables {
-		if err := r.admit(ctx, captured, now); err != nil {
+		if err := r.admit(ctx, captured, claims, now); err != nil {
 			return err
 		}
 	}
@@ -115,12 +116,12 @@ func (r *Runner) troubleDue(now time.Time) bool {
 }
 
 // admit takes a found table into the session, or back into it once its pause is over.
-func (r *Runner) admit(ctx context.Context, captured *source.Captured, now time.Time) error {
+func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims, now time.Time) error {
 	id := captured.Table.ID
 	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped {
 		return nil
 	}
-	topic, err := r.options.Topic(id)
+	topic, err := r.topicOf(id, c)
 	if err == nil {
 		err = r.sink.EnsureTopic(ctx, topic, change.DataTopic)
 	}

@@ -8,7 +8,7 @@ type Kafka struct {
 	ClientID string   `yaml:"client_id" default:"ctbridge-{task}" doc:"Name that brokers log and limit by."`
 	Version  string   `yaml:"version" default:"3.6.0" doc:"Protocol level: at most the version of the oldest broker, at least 2.5.0."`
 
-	Topic         string `yaml:"topic" default:"{schema}.{table}" doc:"Topic of a table's messages, over {task}, {schema} and {table}; without {table}, tables share a topic. Where a table has no schema, {schema} is left out with the character behind it. Characters that topics do not allow become _uXXXX, as in Avro names."`
+	Topic         string `yaml:"topic" default:"{schema}.{table}" doc:"Topic of a table's messages, over {task}, {schema} and {table}; a table that would get the topic of another is stopped. Without {table}, tables share a topic on purpose: then rows of different tables with equal keys have the same record key, unless key.format is avro. Where a table has no schema, {schema} is left out with the character behind it. Characters that topics do not allow become _uXXXX, as in Avro names."`
 	MetadataTopic string `yaml:"metadata_topic" default:"{task}.metadata" doc:"Topic of metadata messages, over {task}."`
 	CreateTopics  bool   `yaml:"create_topics" default:"true" doc:"Create missing topics."`
 	Topics        Topics `yaml:"topics" doc:"Settings of topics that are created."`

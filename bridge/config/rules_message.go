@@ -46,9 +46,13 @@ func (r *rules) checkKey() {
 			r.wrong("key.format", "use text", "needs key.mode primary_key: only key columns make a record")
 		}
 	}
-	rowKeys := r.Key.Mode == KeyPrimary
-	if !rowKeys && strings.Contains(r.Kafka.Topics.Data.Config["cleanup.policy"], "compact") {
+	compacted := strings.Contains(r.Kafka.Topics.Data.Config["cleanup.policy"], "compact")
+	switch {
+	case !compacted:
+	case r.Key.Mode != KeyPrimary:
 		r.wrong("key.mode", "use primary_key, or do not compact", "is impossible with compacted data topics, which keep one record per key")
+	case r.sharesTopic() && r.Key.Format != "avro":
+		r.wrong("kafka.topic", "add {table}, use key.format: avro, or do not compact", "lets tables share a compacted topic, in which rows of equal keys would replace each other")
 	}
 	if r.usesRegistry() && r.SchemaRegistry.SubjectStrategy == "topic" && r.sharesTopic() {
 		r.wrong("schema_registry.subject_strategy", "use record or topic_record", "is impossible where tables share a topic: their schemas would share a subject")
@@ -58,5 +62,5 @@ func (r *rules) checkKey() {
 // sharesTopic reports whether two tables can have one topic.
 func (r *rules) sharesTopic() bool {
 	one := len(r.Source.Tables) == 1 && len(r.Source.Tables.Exact()) == 1
-	return !one && !strings.Contains(r.Kafka.Topic, "{table}")
+	return !one && r.Kafka.SharedTopic()
 }

@@ -11,6 +11,9 @@ import (
 
 var schemaPart = regexp.MustCompile(`\{schema\}.?`)
 
+// SharedTopic reports whether tables share topics on purpose.
+func (k *Kafka) SharedTopic() bool { return !strings.Contains(k.Topic, "{table}") }
+
 // TopicFor gives the topic of a table's messages. The only error is a name that is too long; two tables can get one name only where the
 // template leaves something out, or where dots inside their names meet those of the template.
 func (k *Kafka) TopicFor(id change.TableID) (string, error) {
