@@ -59,11 +59,15 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		StartupTimeout: t.Source.StartupTimeout, ShutdownTimeout: t.ShutdownTimeout,
 		CommitRecords: t.Commit.MaxRecords, CommitBytes: int(t.Commit.MaxBytes), MaxRecordBytes: int(t.Kafka.MaxMessageBytes) - recordFraming,
 		LookbackFor: t.Source.Horizon.Lookback, LookbackRows: t.Source.Horizon.LookbackRows, Truncate: bridge.TruncatePolicy(t.Source.Qlik.Truncate),
-		Topic: t.Kafka.TopicFor, KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
+		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
 		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
 	}
 	if t.Qlik.Metadata == config.MetadataTopic {
 		o.MetadataTopic = t.Kafka.MetadataTopic
+		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
+	}
+	if t.Checkpoint.Store == config.StoreKafka {
+		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
 	}
 	return o
 }
