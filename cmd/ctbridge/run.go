@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ctbridge/cmd/ctbridge/internal/wiring"
+	"ctbridge/cmd/ctbridge/wiring"
 )
 
 func (a *app) runCommand() *cobra.Command {

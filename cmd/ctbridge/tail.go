@@ -9,7 +9,7 @@ import (
 
 	"ctbridge/bridge/config"
 	"ctbridge/cmd/ctbridge/internal/show"
-	"ctbridge/cmd/ctbridge/internal/wiring"
+	"ctbridge/cmd/ctbridge/wiring"
 	"ctbridge/sink/kafka"
 )
 
