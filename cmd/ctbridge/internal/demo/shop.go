@@ -116,3 +116,9 @@ func (s *shop) changes(ctx context.Context, table string) (digest, error) {
 	}
 	return sum.digest(), rows.Err()
 }
+
+// count is the number of changes that a change table holds.
+func (s *shop) count(ctx context.Context, table string) (n int, err error) {
+	err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM "+table+"__ct WHERE header__change_oper <> 'B'").Scan(&n)
+	return n, err
+}

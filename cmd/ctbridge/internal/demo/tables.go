@@ -33,7 +33,7 @@ func isText(most string) string {
 func tables() []table {
 	return []table{
 		{name: "customers", key: []string{"id"}, columns: []column{
-			{"id", "INTEGER", ""},
+			{"id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"},
 			{"name", "VARCHAR(40)", "NOT NULL" + isText("40")},
 			{"email", "VARCHAR(60)", isText("60")},
 			{"born", "DATE", isDate},
@@ -42,7 +42,7 @@ func tables() []table {
 			{"since", "DATETIME(3)", "NOT NULL DEFAULT CURRENT_TIMESTAMP" + isMoment},
 		}},
 		{name: "orders", key: []string{"id"}, columns: []column{
-			{"id", "INTEGER", ""},
+			{"id", "INTEGER", "PRIMARY KEY AUTOINCREMENT"},
 			{"customer_id", "INTEGER", "NOT NULL REFERENCES customers(id)" + isWhole},
 			{"status", "VARCHAR(10)", "NOT NULL DEFAULT 'new'" + isText("10")},
 			{"total", "DECIMAL(10,2)", isMoney},

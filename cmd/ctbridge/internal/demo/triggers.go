@@ -71,11 +71,7 @@ func schemaSQL() string {
 func (t *table) baseSQL() string {
 	var parts []string
 	for _, c := range t.columns {
-		declared := c.name + " " + c.declared
-		if len(t.key) == 1 && c.name == t.key[0] {
-			declared += " PRIMARY KEY"
-		}
-		parts = append(parts, strings.TrimSpace(declared+" "+strings.ReplaceAll(c.rules, "@", c.name)))
+		parts = append(parts, strings.TrimSpace(c.name+" "+c.declared+" "+strings.ReplaceAll(c.rules, "@", c.name)))
 	}
 	if len(t.key) > 1 {
 		parts = append(parts, "PRIMARY KEY ("+strings.Join(t.key, ", ")+")")
