@@ -41,14 +41,18 @@ func build(t *testing.T) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(temporary) })
 	env := []string{"TMPDIR=" + temporary}
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, "CTBRIDGE_TEST_") && !strings.HasPrefix(pair, servers.StateVariable) && !strings.HasPrefix(pair, "TMPDIR=") {
 			env = append(env, pair)
 		}
 	}
-	return program{path, env}
+	p := program{path, env}
+	t.Cleanup(func() {
+		p.command("status").Run() // sweeps: a test that fails leaves nothing either
+		os.RemoveAll(temporary)
+	})
+	return p
 }
 
 func (p program) command(args ...string) *exec.Cmd {
