@@ -148,19 +148,30 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 		return nil // behind a row that could not be published: it is read again with it
 	}
 	ev.Late = ev.Position < r.state.Task.Position
-	if err := r.renderRow(ctx, t, ev, last); err != nil {
-		if fault.ClassOf(err) == fault.Fatal {
-			return r.fail(StageRender, err)
-		}
-		t.broken = true
-		r.stopTable(t.id, StageRender, err)
-		events.Drop(t.id)
-		return nil
+	if err := r.compile(ctx, t); err != nil {
+		return r.breakOff(events, t, err)
 	}
-	if err := r.publish(ctx, t); err != nil {
+	if err := r.announce(ctx, t); err != nil {
+		return err
+	}
+	if err := r.renderRow(t, ev, last); err != nil {
+		return r.breakOff(events, t, err)
+	}
+	if err := r.publish(ctx); err != nil {
 		return r.tableFault(StagePublish, err)
 	}
 	r.note(t, ev)
+	return nil
+}
+
+// breakOff stops a table at a row that cannot be rendered; only a fatal error ends the session.
+func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
+	if fault.ClassOf(err) == fault.Fatal {
+		return r.fail(StageRender, err)
+	}
+	t.broken = true
+	r.stopTable(t.id, StageRender, err)
+	events.Drop(t.id)
 	return nil
 }
 

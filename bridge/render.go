@@ -22,14 +22,9 @@ type renderer struct {
 
 // renderRow numbers and renders the events of one row into the batch's pending records. On an error nothing is pending and the numbers are
 // given back.
-func (r *Runner) renderRow(ctx context.Context, t *table, ev *change.Event, last bool) error {
+func (r *Runner) renderRow(t *table, ev *change.Event, last bool) error {
 	b := &r.batch
 	b.pending = b.pending[:0]
-	if t.renderer == nil {
-		if err := r.compile(ctx, t); err != nil {
-			return err
-		}
-	}
 	b.events = r.options.Envelope.Expand(b.events[:0], ev)
 	for i, part := range b.events {
 		r.sequencer.number(part, last && i == len(b.events)-1)
@@ -45,11 +40,8 @@ func (r *Runner) renderRow(ctx context.Context, t *table, ev *change.Event, last
 	return nil
 }
 
-// publish hands the rendered row to the sink, the metadata of a new version first (I9).
-func (r *Runner) publish(ctx context.Context, t *table) error {
-	if err := r.announce(ctx, t); err != nil {
-		return err
-	}
+// publish hands the rendered row to the sink.
+func (r *Runner) publish(ctx context.Context) error {
 	for i := range r.batch.pending {
 		if err := r.send(ctx, &r.batch.pending[i]); err != nil {
 			return err
@@ -69,6 +61,9 @@ func (r *Runner) send(ctx context.Context, record *change.Record) error {
 // compile declares the messages of a table version, registers their schemas and builds the encoders. Whatever fails here concerns this
 // table alone: tables whose schemas are known go on while a registry is away.
 func (r *Runner) compile(ctx context.Context, t *table) (err error) {
+	if t.renderer != nil {
+		return nil
+	}
 	defer func() {
 		if err != nil && fault.ClassOf(err) != fault.Fatal {
 			err = &change.TableError{Table: t.id, Err: err}
@@ -119,18 +114,21 @@ func (r *Runner) compileNotices(ctx context.Context, t *table, out *renderer, no
 }
 
 // announce publishes the metadata of a schema once, before its first record (I9). Another set of options or another release can change
-// the schema of an unchanged table, too.
+// the schema of an unchanged table, too. Where records become visible one by one, it is committed before the record follows.
 func (r *Runner) announce(ctx context.Context, t *table) error {
 	if t.state.Announced == t.renderer.schema {
 		return nil
 	}
 	for i := range t.renderer.notices {
 		if err := r.send(ctx, &t.renderer.notices[i]); err != nil {
-			return err
+			return r.tableFault(StagePublish, err)
 		}
 	}
 	t.state.Announced = t.renderer.schema
 	t.state.Touch()
+	if r.options.NoticesFirst && len(t.renderer.notices) > 0 {
+		return r.commit(ctx)
+	}
 	return nil
 }
 

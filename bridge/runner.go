@@ -47,6 +47,7 @@ type Options struct {
 	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
 	OwnTopics     []string // of the task itself (metadata, checkpoint): no table may use them
 	MetadataTopic string   // empty = metadata messages are not published
+	NoticesFirst  bool     // commit metadata before the records that need it: the sink's records become visible one by one
 	KeyMode       envelope.KeyMode
 	EncodedKey    bool // the key is an encoded record of the key columns, not text
 

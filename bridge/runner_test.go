@@ -129,6 +129,30 @@ func TestMetadataFirstAndOnce(t *testing.T) {
 	}
 }
 
+// Where records become visible one by one, metadata is committed before the first record that needs it, with what came before it.
+func TestMetadataIsCommittedFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.options.MetadataTopic, w.options.NoticesFirst = "meta", true
+	w.ledger.onPublish = func(_ int, r *change.Record) error {
+		if r.Topic != "meta" && !contains(w.ledger.records, "meta "+r.Topic+" metadata v1") {
+			return fault.New(fault.Fatal, "", errors.New(r.Topic+" before its metadata"), "")
+		}
+		return nil
+	}
+	w.create("depot", "parcel")
+	w.add("depot", "I", 1, "t1", 1, "a")
+	w.add("depot", "I", 2, "t1", 2, "b")
+	w.add("parcel", "I", 3, "t1", 3, "c")
+	stop := w.start()
+	got := w.ledger.wait(t, "all records", count(5))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	w.want(got, "meta depot metadata v1", "depot 1 1 INSERT +(1,a,null) #1 false v1", "depot 2 2 INSERT +(2,b,null) #2 false v1",
+		"meta parcel metadata v1", "parcel 3 3 INSERT +(3,c,null) #3 true v1")
+}
+
 // A row whose transaction goes on beyond the horizon waits for the next one: no last flag is told too early, none stays away.
 func TestLastFlagWaitsAtTheHorizon(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,7 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 	if t.Qlik.Metadata == config.MetadataTopic {
 		o.MetadataTopic = t.Kafka.MetadataTopic
 		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
+		o.NoticesFirst = t.Delivery == config.AtLeastOnce
 	}
 	if t.Checkpoint.Store == config.StoreKafka {
 		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
