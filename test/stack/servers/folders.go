@@ -1,12 +1,14 @@
 package servers
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // HomeVariable names the environment variable that moves the download cache.
@@ -142,11 +144,26 @@ func sweep(dir string) (map[int]bool, error) {
 	return taken, nil
 }
 
+// bury ends servers whose keeper is gone, each as a crash would, and deletes their folder.
 func bury(state State, folder string) error {
 	for _, server := range state.Servers {
-		if err := server.Process.signalTree(os.Kill); err != nil {
+		if err := endOrphan(server); err != nil {
 			return err
 		}
 	}
 	return os.RemoveAll(folder)
+}
+
+func endOrphan(server Server) error {
+	sig := syscall.SIGKILL
+	for _, k := range kindsOf([]string{server.Name}) {
+		sig = k.command(site{}).abort
+	}
+	err := errors.Join(server.Process.signalTree(sigResume), server.Process.signal(sig))
+	ctx, cancel := context.WithTimeout(context.Background(), abortWithin)
+	defer cancel()
+	if awaitEnd(ctx, server.Process) != nil {
+		err = errors.Join(err, server.Process.signalTree(os.Kill))
+	}
+	return err
 }

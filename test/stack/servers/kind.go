@@ -75,8 +75,11 @@ func Check(parts []string) error {
 }
 
 // helper runs a short program of the server's installation, in its folder and as its account; its output goes to the
-// server's log.
+// server's log. The end of ctx does not end it: initdb and the like have children and shared memory that a kill would
+// leave behind, and they take a second or two.
 func (s site) helper(ctx context.Context, path string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startWithin)
+	defer cancel()
 	cmd, err := s.program(ctx, path, args...)
 	if err != nil {
 		return err
@@ -107,7 +110,7 @@ func (s site) program(ctx context.Context, path string, args ...string) (*exec.C
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = s.dir, attr, time.Second
+	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = s.dir, attr, 5*time.Second
 	cmd.Env = s.environ()
 	return cmd, nil
 }
