@@ -56,7 +56,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 		return p, err
 	}
 	p.committed = p.committed || r.batch.records > 0
-	p.more = p.committed
+	p.more = p.committed || r.discovered.IsZero()
 	return p, r.commit(work)
 }
 
@@ -92,7 +92,7 @@ func (r *Runner) next(stop context.Context, events *source.Merge) (*change.Event
 	for stop.Err() == nil {
 		ev, err := events.Next()
 		for _, failure := range events.Failures() {
-			r.stopTable(failure.Table, StagePoll, failure.Err)
+			r.tableLeft(failure)
 		}
 		if stop.Err() != nil {
 			break
@@ -106,6 +106,17 @@ func (r *Runner) next(stop context.Context, events *source.Merge) (*change.Event
 		}
 	}
 	return nil, nil
+}
+
+// tableLeft handles a table that has left a window. One whose structure has changed is discovered again before the next.
+func (r *Runner) tableLeft(failure *change.TableError) {
+	var changed *source.Restructured
+	if errors.As(failure.Err, &changed) {
+		r.tables[failure.Table].outdated = true
+		r.discovered = time.Time{}
+		return
+	}
+	r.stopTable(failure.Table, StagePoll, failure.Err)
 }
 
 // wanted applies the row policies (I3). What is left out here never counts in a transaction.
@@ -148,13 +159,14 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 		return nil // behind a row that could not be published: it is read again with it
 	}
 	ev.Late = ev.Position < r.state.Task.Position
-	if err := r.compile(ctx, t); err != nil {
+	n, err := r.rendererOf(ctx, t, ev.Table)
+	if err != nil {
 		return r.breakOff(events, t, err)
 	}
-	if err := r.announce(ctx, t); err != nil {
+	if err := r.announce(ctx, t, n); err != nil {
 		return err
 	}
-	if err := r.renderRow(t, ev, last); err != nil {
+	if err := r.renderRow(n, ev, last); err != nil {
 		return r.breakOff(events, t, err)
 	}
 	if err := r.publish(ctx); err != nil {
@@ -179,6 +191,7 @@ func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
 func (r *Runner) note(t *table, ev *change.Event) {
 	now := r.options.Now()
 	t.passed(ev.Position, now)
+	t.state.Verified = max(t.state.Verified, t.newest) // the poll that saw it came before the catalog was asked
 	r.state.Task.Position = max(r.state.Task.Position, ev.Position)
 	for _, published := range r.batch.events {
 		r.batch.count(published)
@@ -247,6 +260,7 @@ func (r *Runner) afterCommit() {
 			r.options.Observer.RowsRead(t.id, t.read)
 		}
 		t.read, t.lagShown = 0, false
+		t.state.Outlive()
 		if t.newest <= t.state.Position {
 			r.options.Observer.Lag(t.id, 0)
 		}

@@ -22,18 +22,18 @@ type renderer struct {
 
 // renderRow numbers and renders the events of one row into the batch's pending records. On an error nothing is pending and the numbers are
 // given back.
-func (r *Runner) renderRow(t *table, ev *change.Event, last bool) error {
+func (r *Runner) renderRow(n *renderer, ev *change.Event, last bool) error {
 	b := &r.batch
 	b.pending = b.pending[:0]
 	b.events = r.options.Envelope.Expand(b.events[:0], ev)
 	for i, part := range b.events {
 		r.sequencer.number(part, last && i == len(b.events)-1)
-		record, err := r.render(t.renderer, part)
+		record, err := r.render(n, part)
 		if err != nil {
 			for _, numbered := range b.events[:i+1] {
 				r.sequencer.takeBack(numbered)
 			}
-			return fault.New(fault.Poison, fmt.Sprintf("table %s, position %s", t.id, ev.Position), err, "")
+			return fault.New(fault.Poison, fmt.Sprintf("table %s, position %s", ev.Table.ID, ev.Position), err, "")
 		}
 		b.pending = append(b.pending, record)
 	}
@@ -58,44 +58,47 @@ func (r *Runner) send(ctx context.Context, record *change.Record) error {
 	return nil
 }
 
-// compile declares the messages of a table version, registers their schemas and builds the encoders. Whatever fails here concerns this
-// table alone: tables whose schemas are known go on while a registry is away.
-func (r *Runner) compile(ctx context.Context, t *table) (err error) {
-	if t.renderer != nil {
-		return nil
+// rendererOf gives the renderer of a table version. Whatever fails in making it concerns this table alone: tables whose schemas are known go on
+// while a registry is away.
+func (r *Runner) rendererOf(ctx context.Context, t *table, version *change.Table) (*renderer, error) {
+	if n := t.rendered[version.Version]; n != nil {
+		return n, nil
 	}
-	defer func() {
-		if err != nil && fault.ClassOf(err) != fault.Fatal {
-			err = &change.TableError{Table: t.id, Err: err}
-		}
-	}()
-	declared, err := r.options.Envelope.Declare(t.captured.Table)
+	n, err := r.compile(ctx, version)
+	if err != nil && fault.ClassOf(err) != fault.Fatal {
+		return nil, &change.TableError{Table: t.id, Err: err}
+	}
+	if err == nil {
+		t.rendered[version.Version] = n
+	}
+	return n, err
+}
+
+// compile declares the messages of a table version, registers their schemas and builds the encoders.
+func (r *Runner) compile(ctx context.Context, version *change.Table) (*renderer, error) {
+	declared, err := r.options.Envelope.Declare(version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := &renderer{schema: declared.SchemaID}
-	if out.topic, err = r.options.Topic(t.id); err != nil {
-		return err
+	if out.topic, err = r.options.Topic(version.ID); err != nil {
+		return nil, err
 	}
 	if out.value, err = r.options.Format.Value(ctx, out.topic, declared.Value); err != nil {
-		return err
+		return nil, err
 	}
 	if r.options.EncodedKey && declared.Key != nil {
 		if out.key, err = r.options.Format.Key(ctx, out.topic, declared.Key); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if out.text, err = envelope.NewTextKey(r.options.KeyMode, t.captured.Table); err != nil {
-		return err
+	if out.text, err = envelope.NewTextKey(r.options.KeyMode, version); err != nil {
+		return nil, err
 	}
-	if err := r.compileNotices(ctx, t, out, declared.Metadata); err != nil {
-		return err
-	}
-	t.renderer = out
-	return nil
+	return out, r.compileNotices(ctx, version, out, declared.Metadata)
 }
 
-func (r *Runner) compileNotices(ctx context.Context, t *table, out *renderer, notices []envelope.Notice) error {
+func (r *Runner) compileNotices(ctx context.Context, version *change.Table, out *renderer, notices []envelope.Notice) error {
 	if r.options.MetadataTopic == "" {
 		return nil
 	}
@@ -104,29 +107,29 @@ func (r *Runner) compileNotices(ctx context.Context, t *table, out *renderer, no
 		if err != nil {
 			return err
 		}
-		value, err := encoder.Append(nil, &change.Event{Table: t.captured.Table})
+		value, err := encoder.Append(nil, &change.Event{Table: version})
 		if err != nil {
 			return err
 		}
-		out.notices = append(out.notices, change.Record{Table: t.id, Topic: r.options.MetadataTopic, Key: n.Key, Value: value})
+		out.notices = append(out.notices, change.Record{Table: version.ID, Topic: r.options.MetadataTopic, Key: n.Key, Value: value})
 	}
 	return nil
 }
 
 // announce publishes the metadata of a schema once, before its first record (I9). Another set of options or another release can change
 // the schema of an unchanged table, too. Where records become visible one by one, it is committed before the record follows.
-func (r *Runner) announce(ctx context.Context, t *table) error {
-	if t.state.Announced == t.renderer.schema {
+func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
+	if t.state.Announced == n.schema {
 		return nil
 	}
-	for i := range t.renderer.notices {
-		if err := r.send(ctx, &t.renderer.notices[i]); err != nil {
+	for i := range n.notices {
+		if err := r.send(ctx, &n.notices[i]); err != nil {
 			return r.tableFault(StagePublish, err)
 		}
 	}
-	t.state.Announced = t.renderer.schema
+	t.state.Announced = n.schema
 	t.state.Touch()
-	if r.options.NoticesFirst && len(t.renderer.notices) > 0 {
+	if r.options.NoticesFirst && len(n.notices) > 0 {
 		return r.commit(ctx)
 	}
 	return nil

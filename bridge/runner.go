@@ -65,6 +65,8 @@ type Source interface {
 	Poll(ctx context.Context, tables []source.Progress) (*source.Window, error)
 	Read(ctx context.Context, w *source.Window) *source.Merge
 	PeekBeyond(ctx context.Context, w *source.Window) (change.Position, []byte, error)
+	Under(t *source.Captured, earlier *change.Table, memo []byte) (*source.Captured, error)
+	FirstDDL(ctx context.Context, t *source.Captured, after change.Position) (change.Position, bool, error)
 	Memory() []byte
 	Recall(memory []byte) error
 }

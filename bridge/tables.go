@@ -2,10 +2,8 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
+	"reflect"
 	"sort"
 	"time"
 
@@ -20,11 +18,13 @@ type table struct {
 	id       change.TableID
 	captured *source.Captured
 	state    *checkpoint.Table
-	renderer *renderer // nil until its first event
+	earlier  []source.Earlier  // structures that unread rows still have
+	rendered map[int]*renderer // by table version; filled at the first event of each
 	newest   change.Position
 	read     int // rows since the last commit
 	lagShown bool
 	stopped  bool // by an error in this session: it is no longer read
+	outdated bool // its structure has changed in the middle of a window: it must be discovered before it is read on
 	broken   bool // a row of it could not be published in this session: no later one may be (I2)
 	careful  bool // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
@@ -118,7 +118,7 @@ func (r *Runner) troubleDue(now time.Time) bool {
 // admit takes a found table into the session, or back into it once its pause is over.
 func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims, now time.Time) error {
 	id := captured.Table.ID
-	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped {
+	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped && !t.differs(captured) {
 		return nil
 	}
 	topic, err := r.topicOf(id, c)
@@ -128,15 +128,22 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if err != nil {
 		return r.admitFailed(id, err)
 	}
-	t := &table{id: id, captured: captured, state: r.state.Table(id)}
-	t.restructure()
+	t := &table{id: id, captured: captured, state: r.state.Table(id), rendered: make(map[int]*renderer)}
+	if err := r.structure(ctx, t); err != nil {
+		return r.tableFault(StageDiscover, source.TableFault(id, err))
+	}
 	r.tables[id] = t
 	if trouble := r.troubles[id]; trouble != nil {
 		t.careful = trouble.refused
 	} else {
-		r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
+		r.options.Observer.TableChanged(id, TableStreaming, t.state.Newest().Version, nil)
 	}
 	return nil
+}
+
+// differs tells that the catalog describes the table otherwise than it is read.
+func (t *table) differs(captured *source.Captured) bool {
+	return t.outdated || t.captured.Identity != captured.Identity || !reflect.DeepEqual(t.captured.Table.Columns, captured.Table.Columns)
 }
 
 // admitFailed lets a topic's own trouble stop only its table.
@@ -146,26 +153,6 @@ func (r *Runner) admitFailed(id change.TableID, err error) error {
 	}
 	r.stopTable(id, StagePublish, err)
 	return nil
-}
-
-// restructure compares the table's structure with the one in the checkpoint and raises the version when it has changed.
-func (t *table) restructure() {
-	structure := fingerprint(t.captured.Table)
-	if t.state.Structure != structure {
-		t.state.Version++
-		t.state.Structure, t.state.Identity = structure, t.captured.Identity
-		t.state.Touch()
-	}
-	t.captured.Table.Version = t.state.Version
-}
-
-// fingerprint is a digest of everything about a table that messages show.
-func fingerprint(t *change.Table) string {
-	h := sha256.New()
-	for _, c := range t.Columns {
-		fmt.Fprintf(h, "%q %d %d %d %d %q %t %d\n", c.Name, c.Type.Kind, c.Type.Length, c.Type.Precision, c.Type.Scale, c.Native, c.Nullable, c.KeyPosition)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 func (r *Runner) sortTables() {
@@ -181,7 +168,7 @@ func (r *Runner) asked() []source.Progress {
 	var out []source.Progress
 	for _, t := range r.order {
 		if !t.stopped {
-			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window})
+			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window, Earlier: t.earlier})
 		}
 	}
 	return out
@@ -201,7 +188,7 @@ func (r *Runner) stopTable(id change.TableID, stage Stage, err error) {
 	t.due = r.options.Now().Add(t.pause.next())
 	version := 0
 	if own := r.tables[id]; own != nil {
-		own.stopped, version = true, own.state.Version
+		own.stopped, version = true, own.captured.Table.Version
 	}
 	r.options.Observer.Failed(stage, fault.ClassOf(err), err)
 	r.options.Observer.TableChanged(id, t.state, version, err)
@@ -220,7 +207,7 @@ func (r *Runner) heal() {
 		if t := r.tables[id]; t != nil && !t.stopped {
 			delete(r.troubles, id)
 			t.careful = false
-			r.options.Observer.TableChanged(id, TableStreaming, t.state.Version, nil)
+			r.options.Observer.TableChanged(id, TableStreaming, t.state.Newest().Version, nil)
 			r.options.Log.Info("table streams again", "table", id.String())
 		}
 	}

@@ -74,7 +74,9 @@ type Relation struct {
 	ID       change.TableID
 	Identity string          // changes when the table is dropped and made again: object id, oid, root page; "" where unknown
 	Columns  []change.Column // in table order; KeyPosition filled from the primary key, else from the first unique index without NULLs
-	Computed []string        // names of computed (generated) columns among Columns
+	// ColumnIDs are parallel to Columns: ids that stay when a column is renamed. nil where the product has none.
+	ColumnIDs []string
+	Computed  []string // names of computed (generated) columns among Columns
 }
 
 // Fencer is an engine that can tell when everything written before a moment has become visible (horizon policy "snapshot").

@@ -20,10 +20,10 @@ func (c *clock) Move(by time.Duration) { c.now = c.now.Add(by) }
 
 // memory is a layout over tables in memory: rows become visible when the test says so.
 type memory struct {
-	tables []*source.Captured
-	rows   map[string][]change.Position // visible, sorted
-	fail   map[string]error             // by table: what its next pages give
-	pages  int
+	tables  []*source.Captured
+	rows    map[string][]change.Position // visible, sorted
+	fail    map[string]error             // by table: what its next pages give
+	changed map[string]bool              // by table: its structure is another than captured
 
 	applied, closed change.Position
 	clocked         bool
@@ -103,6 +103,20 @@ func (m *memory) Positions(_ context.Context, t *source.Captured, after, upto ch
 
 func (m *memory) Count(_ context.Context, t *source.Captured, after, upto change.Position) (int64, error) {
 	return int64(len(m.between(t, after, upto))), nil
+}
+
+func (m *memory) Changed(_ context.Context, tables []*source.Captured) ([]bool, error) {
+	out := make([]bool, len(tables))
+	for i, t := range tables {
+		out[i] = m.changed[t.Table.ID.Name]
+	}
+	return out, nil
+}
+
+func (m *memory) Under(t *source.Captured, earlier *change.Table, _ []byte) (*source.Captured, error) {
+	under := *t
+	under.Table = earlier
+	return &under, nil
 }
 
 func (m *memory) Peek(_ context.Context, tables []*source.Captured, after change.Position) (change.Position, []byte, error) {

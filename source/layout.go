@@ -20,6 +20,12 @@ type Layout interface {
 	Positions(ctx context.Context, t *Captured, after, upto change.Position) ([]change.Position, error)
 	// Count is len(Positions) without reading them.
 	Count(ctx context.Context, t *Captured, after, upto change.Position) (int64, error)
+	// Changed asks the catalog, in one go, which of the tables it describes otherwise than they were captured; the result is parallel to tables.
+	// Asked after a page was read, "no" proves that the page was read under the captured structure.
+	Changed(ctx context.Context, tables []*Captured) ([]bool, error)
+	// Under compiles a reader that gives the rows of t as an earlier structure of the table had them; memo is the Memo of that structure's
+	// Captured. It is an error where rows of that structure can no longer be told without hiding a value.
+	Under(t *Captured, earlier *change.Table, memo []byte) (*Captured, error)
 	// Peek finds the first event after a position over the tables: its position and transaction id, empty if there is none.
 	Peek(ctx context.Context, tables []*Captured, after change.Position) (change.Position, []byte, error)
 }
@@ -38,6 +44,7 @@ type Captured struct {
 	HasTx     bool           // rows carry a transaction id
 	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
 	Reader    any            // the layout's own compiled statements
+	Memo      []byte         // what the layout must know of this structure to read its rows after the table was changed
 }
 
 // Discovery is what a layout found.
@@ -81,4 +88,18 @@ func (p *Page) Skip(policy string, n int) {
 		p.Skipped = make(map[string]int)
 	}
 	p.Skipped[policy] += n
+}
+
+// Historian is a layout whose control tables tell at which position a table's structure changed.
+type Historian interface {
+	// FirstDDL gives the position of the table's first structure change after a position; ok is false where no control table tells of one.
+	FirstDDL(ctx context.Context, t *Captured, after change.Position) (at change.Position, ok bool, err error)
+}
+
+// Restructured is the error of a table whose structure has changed since it was captured: it must be discovered again before it is read on.
+type Restructured struct{ Changes change.TableID }
+
+// Error says so.
+func (r *Restructured) Error() string {
+	return "the structure of " + r.Changes.String() + " has changed"
 }

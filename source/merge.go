@@ -32,7 +32,9 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 		share = min(share, p.options.MaxBytes/(2*n))
 	}
 	for i := range w.readings {
-		w.readings[i].captured.PageBytes = max(share, minPageBytes)
+		for r := &w.readings[i]; r != nil; r = r.then {
+			r.captured.PageBytes = max(share, minPageBytes)
+		}
 		c := &cursor{reading: w.readings[i], order: i}
 		m.fetch(c)
 		m.heads = append(m.heads, c)
@@ -42,12 +44,28 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 
 const minPageBytes = 16 << 10
 
-// start waits for the first page of every table.
+// start waits for the first page of every table and then asks the catalog once for all of them whether they were read under the structures
+// that they were captured with.
 func (m *Merge) start() error {
 	waiting := m.heads
 	m.heads = nil
-	for _, c := range waiting {
-		if err := m.turn(c); err != nil {
+	first := make([]pageResult, len(waiting))
+	tables := make([]*Captured, len(waiting))
+	for i, c := range waiting {
+		first[i], tables[i] = <-c.next, c.captured
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	changed, err := m.poller.layout.Changed(m.ctx, tables)
+	if err != nil {
+		return err
+	}
+	for i, c := range waiting {
+		if changed[i] {
+			first[i] = pageResult{err: &Restructured{c.captured.Changes}}
+		}
+		if err := m.turn(c, first[i]); err != nil {
 			return err
 		}
 	}
@@ -85,17 +103,34 @@ func (m *Merge) move() error {
 		return nil
 	}
 	heap.Pop(&m.heads)
-	return m.turn(c)
+	if m.ended(c) {
+		return nil
+	}
+	return m.turn(c, <-c.next)
 }
 
-// turn gives a cursor its next page with something in it and puts it back into the heap, or lets it leave.
-func (m *Merge) turn(c *cursor) error {
+// ended tells that a cursor has nothing more to give, and lets its table leave. A table whose rows go on under its next structure does
+// not.
+func (m *Merge) ended(c *cursor) bool {
+	switch {
+	case c.page.Failed != nil:
+		m.leave(c, c.page.Failed)
+		return true
+	case c.page.More:
+		return false
+	case c.then == nil:
+		m.leave(c, nil)
+		return true
+	}
+	c.reading = *c.then
+	m.fetch(c)
+	return false
+}
+
+// turn gives a cursor a page and puts it back into the heap. When there is nothing in the page it waits for the next, or lets the table
+// leave.
+func (m *Merge) turn(c *cursor, result pageResult) error {
 	for {
-		if c.page != nil && (c.page.Failed != nil || !c.page.More) {
-			m.leave(c, c.page.Failed)
-			return nil
-		}
-		result := <-c.next
 		if result.err != nil {
 			return m.classify(c, result.err)
 		}
@@ -111,12 +146,21 @@ func (m *Merge) turn(c *cursor) error {
 			heap.Push(&m.heads, c)
 			return nil
 		}
+		if m.ended(c) {
+			return nil
+		}
+		result = <-c.next
 	}
 }
 
 // classify ends the merge on errors that pass by themselves and only the table on others.
 func (m *Merge) classify(c *cursor, err error) error {
 	var own *change.TableError
+	var changed *Restructured
+	if errors.As(err, &changed) {
+		m.leave(c, err)
+		return nil
+	}
 	if errors.As(TableFault(c.captured.Table.ID, err), &own) {
 		m.leave(c, err)
 		return nil
@@ -174,19 +218,32 @@ func (m *Merge) Close() {
 func (m *Merge) fetch(c *cursor) {
 	result := make(chan pageResult, 1)
 	c.next = result
-	after := c.after
-	m.work.Add(1)
-	go func() {
-		defer m.work.Done()
+	read, first := c.reading, c.page == nil
+	m.work.Go(func() {
 		select {
 		case m.poller.slots <- struct{}{}:
 			defer func() { <-m.poller.slots }()
-			page, err := m.poller.layout.Page(m.ctx, c.captured, after, c.upto, m.poller.options.PageRows)
-			result <- pageResult{page, err}
+			result <- m.read(read, first)
 		case <-m.ctx.Done():
 			result <- pageResult{nil, m.ctx.Err()}
 		}
-	}()
+	})
+}
+
+// read reads one page. That it was read under the captured structure is asked here, but for first pages: start asks for all of those.
+func (m *Merge) read(r reading, first bool) pageResult {
+	page, err := m.poller.layout.Page(m.ctx, r.captured, r.after, r.upto, m.poller.options.PageRows)
+	if first || err != nil && fault.ClassOf(err) != fault.Table {
+		return pageResult{page, err}
+	}
+	changed, failed := m.poller.layout.Changed(m.ctx, []*Captured{r.captured})
+	switch {
+	case failed != nil:
+		return pageResult{nil, failed}
+	case changed[0]:
+		return pageResult{nil, &Restructured{r.captured.Changes}}
+	}
+	return pageResult{page, err}
 }
 
 type pageResult struct {

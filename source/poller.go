@@ -79,6 +79,13 @@ type Progress struct {
 	Captured *Captured
 	After    change.Position
 	Recent   Recent
+	Earlier  []Earlier // structures that rows may still be waiting under, oldest first
+}
+
+// Earlier is a former structure of a table.
+type Earlier struct {
+	Captured *Captured
+	Upto     change.Position // of its last row
 }
 
 // Window is what one poll found: what can be read now, in order.
@@ -98,6 +105,7 @@ type reading struct {
 	captured    *Captured
 	after, upto change.Position
 	skip        map[change.Position]int // published already, and how often
+	then        *reading                // the same table's rows under its next structure
 }
 
 // Poll asks for the newest positions with one query, advances the horizon and says what can be read. Tables that cannot be detected have a
@@ -146,17 +154,46 @@ func highest(newest []Newest) change.Position {
 
 // plan decides what to read of one table: what lies between its own position and the horizon, and what the look-back found below.
 func (p *Poller) plan(ctx context.Context, t Progress, newest, upto change.Position) (reading, bool, error) {
-	r := reading{captured: t.Captured, after: t.After, upto: upto}
+	after, upto, skip := t.After, upto, map[change.Position]int(nil)
 	late, found, err := p.lookBack(ctx, t)
 	if err != nil {
-		return r, false, err
+		return reading{}, false, err
 	}
 	if found {
-		r.after, r.skip = late, t.Recent.Counts()
-		r.upto = max(upto, t.After)
-		return r, true, nil
+		after, upto, skip = late, max(upto, t.After), t.Recent.Counts()
+	} else if newest <= after || upto <= after {
+		return reading{}, false, nil
 	}
-	return r, newest > t.After && upto > t.After, nil
+	return *chain(t, after, upto, skip), true, nil
+}
+
+// chain divides a range among the structures that its rows have.
+func chain(t Progress, after, upto change.Position, skip map[change.Position]int) *reading {
+	for i, e := range t.Earlier {
+		if after >= e.Upto {
+			continue
+		}
+		r := &reading{captured: e.Captured, after: after, upto: min(upto, e.Upto), skip: skip}
+		if upto > e.Upto {
+			t.Earlier = t.Earlier[i+1:]
+			r.then = chain(t, e.Upto, upto, skip)
+		}
+		return r
+	}
+	return &reading{captured: t.Captured, after: after, upto: upto, skip: skip}
+}
+
+// Under compiles a reader for an earlier structure of a table: see Layout.
+func (p *Poller) Under(t *Captured, earlier *change.Table, memo []byte) (*Captured, error) {
+	return p.layout.Under(t, earlier, memo)
+}
+
+// FirstDDL tells where the structure of a table first changed after a position, where the source knows that.
+func (p *Poller) FirstDDL(ctx context.Context, t *Captured, after change.Position) (change.Position, bool, error) {
+	if h, ok := p.layout.(Historian); ok {
+		return h.FirstDDL(ctx, t, after)
+	}
+	return "", false, nil
 }
 
 // PeekBeyond finds the first event beyond a window: its position and transaction, empty if there is none.

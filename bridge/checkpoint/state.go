@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -41,13 +42,53 @@ type Transaction struct {
 type Table struct {
 	ID        change.TableID
 	Position  change.Position // of its last published event
-	Version   int             // tableVersion of its structure
-	Structure string          // fingerprint of that structure
+	Verified  change.Position // rows at or below it were seen while the newest structure was in force
 	Announced string          // id of the schema whose metadata was published last, "" = none
 	Identity  string          // of the change table
 	Window    Window
 
+	// Structures are the table's newest structure, last, and before it those that unread rows may still have.
+	Structures []*Structure
+
 	dirty bool
+	gone  []int // versions to delete from the store
+}
+
+// Structure is one version of a table's columns.
+type Structure struct {
+	Version int
+	Upto    change.Position // of the last row that has this structure; empty for the newest
+	Columns []change.Column
+	Memo    []byte // the layout's own: see source.Captured
+
+	dirty bool
+}
+
+// Newest is the structure in force, nil before the first.
+func (t *Table) Newest() *Structure {
+	if len(t.Structures) == 0 {
+		return nil
+	}
+	return t.Structures[len(t.Structures)-1]
+}
+
+// Restructure begins a new version of the table's structure; rows up to a position still have the one before.
+func (t *Table) Restructure(columns []change.Column, memo []byte, upto change.Position) {
+	version := 1
+	if last := t.Newest(); last != nil {
+		last.Upto, last.dirty, version = upto, true, last.Version+1
+	}
+	t.Structures = append(t.Structures, &Structure{Version: version, Columns: columns, Memo: memo, dirty: true})
+	t.Verified = max(t.Verified, upto)
+	t.dirty = true
+}
+
+// Outlive forgets the structures whose rows have all been published.
+func (t *Table) Outlive() {
+	for len(t.Structures) > 1 && t.Structures[0].Upto <= t.Position {
+		t.gone = append(t.gone, t.Structures[0].Version)
+		t.Structures, t.dirty = t.Structures[1:], true
+	}
 }
 
 // Touch marks a table as changed, so that the next Entries holds it.
@@ -59,8 +100,7 @@ type tableRecord struct {
 	Name      string          `json:"name"`
 	Position  change.Position `json:"position"`
 	Floor     change.Position `json:"floor"`
-	Version   int             `json:"version"`
-	Structure string          `json:"structure"`
+	Verified  change.Position `json:"verified"`
 	Announced string          `json:"announced,omitempty"`
 	Identity  string          `json:"identity,omitempty"`
 }
@@ -70,12 +110,21 @@ type taskRecord struct {
 	Task
 }
 
-// Keys of the entries. Tables are "table/<schema>/<name>", their look-back segments "window/<schema>/<name>/<n>", names path-escaped.
+type structureRecord struct {
+	V       int             `json:"v"`
+	Upto    change.Position `json:"upto,omitempty"`
+	Columns []change.Column `json:"columns"`
+	Memo    []byte          `json:"memo,omitempty"`
+}
+
+// Keys of the entries. Tables are "table/<schema>/<name>", their structures "structure/<schema>/<name>/<version>", their look-back segments
+// "window/<schema>/<name>/<n>", names path-escaped.
 const (
-	taskKey      = "task"
-	layoutKey    = "layout"
-	tablePrefix  = "table/"
-	windowPrefix = "window/"
+	taskKey         = "task"
+	layoutKey       = "layout"
+	tablePrefix     = "table/"
+	structurePrefix = "structure/"
+	windowPrefix    = "window/"
 )
 
 func escaped(id change.TableID) string {
@@ -117,6 +166,8 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 		return nil
 	case strings.HasPrefix(key, tablePrefix):
 		return s.decodeTable(key, value)
+	case strings.HasPrefix(key, structurePrefix):
+		return s.decodeStructure(key, value)
 	case strings.HasPrefix(key, windowPrefix):
 		return s.decodeWindow(key, value, now)
 	}
@@ -133,21 +184,48 @@ func (s *State) decodeTable(key string, value []byte) error {
 		return err
 	}
 	t := s.Table(id)
-	t.Position, t.Version, t.Structure, t.Announced, t.Identity = r.Position, r.Version, r.Structure, r.Announced, r.Identity
+	t.Position, t.Verified, t.Announced, t.Identity = r.Position, r.Verified, r.Announced, r.Identity
 	t.Window.floor = r.Floor
 	return nil
 }
 
-func (s *State) decodeWindow(key string, value []byte, now time.Time) error {
-	id, rest, err := parseTable(strings.TrimPrefix(key, windowPrefix))
+func (s *State) decodeStructure(key string, value []byte) error {
+	id, version, err := parseNumbered(strings.TrimPrefix(key, structurePrefix))
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(rest)
+	var r structureRecord
+	if err := decode(value, &r); err != nil {
+		return err
+	}
+	if len(r.Columns) == 0 {
+		return errors.New("it has no columns")
+	}
+	t := s.Table(id)
+	t.Structures = append(t.Structures, &Structure{Version: version, Upto: r.Upto, Columns: r.Columns, Memo: r.Memo})
+	sort.Slice(t.Structures, func(i, j int) bool { return t.Structures[i].Version < t.Structures[j].Version })
+	return nil
+}
+
+func (s *State) decodeWindow(key string, value []byte, now time.Time) error {
+	id, n, err := parseNumbered(strings.TrimPrefix(key, windowPrefix))
 	if err != nil {
-		return errors.New("its key is not window/<schema>/<name>/<n>")
+		return err
 	}
 	return s.Table(id).Window.load(n, value, now)
+}
+
+// parseNumbered reads <schema>/<name>/<n>.
+func parseNumbered(path string) (change.TableID, int, error) {
+	id, rest, err := parseTable(path)
+	if err != nil {
+		return id, 0, err
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 0 {
+		return id, 0, errors.New("its key does not end with a number")
+	}
+	return id, n, nil
 }
 
 func parseTable(path string) (change.TableID, string, error) {
@@ -181,6 +259,7 @@ func (s *State) Entries() []Entry {
 	for _, t := range s.Tables {
 		if t.dirty {
 			out = append(out, Entry{Key: tablePrefix + escaped(t.ID), Value: t.encode()})
+			out = t.structures(out, structurePrefix+escaped(t.ID)+"/")
 			out = t.Window.entries(out, windowPrefix+escaped(t.ID)+"/")
 			t.dirty = false
 		}
@@ -196,10 +275,26 @@ func (s *State) Entries() []Entry {
 	return out
 }
 
+// structures appends the entries of the structures that have come, changed or gone.
+func (t *Table) structures(dst []Entry, prefix string) []Entry {
+	for _, version := range t.gone {
+		dst = append(dst, Entry{Key: prefix + strconv.Itoa(version)})
+	}
+	t.gone = nil
+	for _, s := range t.Structures {
+		if s.dirty {
+			value, _ := json.Marshal(structureRecord{V: stateVersion, Upto: s.Upto, Columns: s.Columns, Memo: s.Memo})
+			dst = append(dst, Entry{Key: prefix + strconv.Itoa(s.Version), Value: value})
+			s.dirty = false
+		}
+	}
+	return dst
+}
+
 func (t *Table) encode() []byte {
 	out, _ := json.Marshal(tableRecord{
-		V: stateVersion, Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Version: t.Version,
-		Structure: t.Structure, Announced: t.Announced, Identity: t.Identity,
+		V: stateVersion, Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Verified: t.Verified,
+		Announced: t.Announced, Identity: t.Identity,
 	})
 	return out
 }

@@ -43,7 +43,9 @@ func TestStateRoundTrip(t *testing.T) {
 	awkward := change.TableID{Schema: "ops/main", Name: "Acme Ltd$Item.Ledger/größe %41"}
 	for _, id := range []change.TableID{awkward, {Name: "plain"}, {Schema: "a", Name: "b.c"}, {Schema: "a.b", Name: "c"}} {
 		table := s.Table(id)
-		table.Position, table.Version, table.Structure, table.Announced, table.Identity = "0002", 3, "abc", "5D", "oid 7"
+		table.Position, table.Announced, table.Identity = "0002", "5D", "oid 7"
+		table.Restructure([]change.Column{{Name: "a"}}, []byte("memo 1"), "")
+		table.Restructure([]change.Column{{Name: "a"}, {Name: "größe", Type: change.Type{Kind: change.Numeric, Precision: 9, Scale: 2}}}, []byte("memo 2"), "0005")
 		table.Window.Add("0001", now)
 		table.Window.Add("0002", now)
 		table.Touch()
@@ -56,8 +58,11 @@ func TestStateRoundTrip(t *testing.T) {
 		t.Fatalf("read back %+v", again)
 	}
 	table := again.Table(awkward)
-	if table.Position != "0002" || table.Version != 3 || table.Structure != "abc" || table.Announced != "5D" || table.Identity != "oid 7" || table.Window.Rows() != 2 {
+	if table.Position != "0002" || table.Announced != "5D" || table.Identity != "oid 7" || table.Verified != "0005" || table.Window.Rows() != 2 {
 		t.Fatalf("read back %+v", table)
+	}
+	if !reflect.DeepEqual(table.Structures, s.Table(awkward).Structures) || len(table.Structures) != 2 || table.Newest().Version != 2 {
+		t.Fatalf("structures read back %+v", table.Structures)
 	}
 	if got := again.Entries(); len(got) != 0 {
 		t.Fatalf("an unchanged state writes %v", got)
@@ -84,20 +89,45 @@ func TestEntriesHoldOnlyWhatMoved(t *testing.T) {
 func TestDamagedAndForeignRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	for key, value := range map[string]string{
-		"task":         `{"v":99}`,
-		"table/a/b":    `{`,
-		"table/a":      `{"v":1}`,
-		"table/a/":     `{"v":1}`,
-		"table/%zz/a":  `{"v":1}`,
-		"window/a/b/x": `{"v":1}`,
-		"window/a/b/1": `{"v":1,"positions":"AQ=="}`,
-		"window/a/b/2": `{"v":1,"positions":"!"}`,
-		"other":        `{}`,
+		"task":            `{"v":99}`,
+		"table/a/b":       `{`,
+		"table/a":         `{"v":1}`,
+		"table/a/":        `{"v":1}`,
+		"table/%zz/a":     `{"v":1}`,
+		"structure/a/b":   `{"v":1,"columns":[{}]}`,
+		"structure/a/b/1": `{"v":1}`,
+		"window/a/b/x":    `{"v":1}`,
+		"window/a/b/1":    `{"v":1,"positions":"AQ=="}`,
+		"window/a/b/2":    `{"v":1,"positions":"!"}`,
+		"other":           `{}`,
 	} {
 		_, err := checkpoint.Decode(map[string][]byte{key: []byte(value)}, now)
 		if fault.ClassOf(err) != fault.Fatal || err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s %s: error %v, want a fatal one that names the key", key, value, err)
 		}
+	}
+}
+
+// A structure lives in the store as long as rows of it may be unread.
+func TestStructuresAreOutlived(t *testing.T) {
+	t.Parallel()
+	store := make(map[string][]byte)
+	s := decoded(t, store)
+	table := s.Table(change.TableID{Name: "a"})
+	table.Restructure([]change.Column{{Name: "a"}}, nil, "")
+	table.Restructure([]change.Column{{Name: "b"}}, nil, "5")
+	table.Position = "4"
+	table.Outlive()
+	apply(store, s.Entries())
+	if n := len(decoded(t, store).Table(table.ID).Structures); n != 2 {
+		t.Fatalf("%d structures, want both: row 5 is unread", n)
+	}
+	table.Position = "5"
+	table.Outlive()
+	apply(store, s.Entries())
+	again := decoded(t, store).Table(table.ID)
+	if len(again.Structures) != 1 || again.Newest().Version != 2 || again.Newest().Columns[0].Name != "b" {
+		t.Fatalf("structures %+v, want only the newest", again.Structures)
 	}
 }
 

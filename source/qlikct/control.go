@@ -16,10 +16,12 @@ import (
 type controlTables struct {
 	mu                 sync.Mutex
 	status, partitions *controlTable
+	ddl                source.Statement // of attrep_ddl_history
+	ddlOf              change.TableID   // the table that ddl was compiled for
 	seen               controlIDs
 }
 
-type controlIDs struct{ status, partitions change.TableID }
+type controlIDs struct{ status, partitions, ddl change.TableID }
 
 // controlTable is one control table with its compiled query: the columns task_name and a time.
 type controlTable struct {
@@ -40,6 +42,8 @@ func (c *controlTables) find(ids []change.TableID, schema string) {
 			c.seen.status = id
 		case "attrep_cdc_partitions":
 			c.seen.partitions = id
+		case "attrep_ddl_history":
+			c.seen.ddl = id
 		}
 	}
 }
@@ -121,19 +125,28 @@ func (l *Layout) compileControl(ctx context.Context, id change.TableID, column s
 	if err != nil || len(relations) == 0 {
 		return nil, err
 	}
-	var columns []change.Column
-	for _, name := range []string{"task_name", column} {
-		for _, c := range relations[0].Columns {
-			if strings.EqualFold(c.Name, name) {
-				columns = append(columns, c)
-			}
-		}
-	}
-	if len(columns) != 2 {
+	columns := columnsNamed(relations[0].Columns, "task_name", column)
+	if columns == nil {
 		return nil, nil
 	}
 	text := "SELECT " + l.engine.Column("c", columns[0]) + ", " + l.engine.Column("c", columns[1]) + " FROM " + l.engine.Table(id) + " c"
 	return &controlTable{id: id, statement: l.engine.Prepare(text, columns)}, nil
+}
+
+// columnsNamed finds columns in whatever case the catalog has them; nil unless all are there.
+func columnsNamed(columns []change.Column, names ...string) []change.Column {
+	var out []change.Column
+	for _, name := range names {
+		for _, c := range columns {
+			if strings.EqualFold(c.Name, name) {
+				out = append(out, c)
+			}
+		}
+	}
+	if len(out) != len(names) {
+		return nil
+	}
+	return out
 }
 
 func timeOf(v change.Value) (time.Time, error) {

@@ -151,9 +151,18 @@ func (l *Layout) capture(c candidate, relations map[change.TableID]*source.Relat
 	if err != nil {
 		return nil, err
 	}
-	table := change.NewTable(c.base, 1, columns)
-	captured := &source.Captured{Table: table, Changes: c.changes, Identity: changes.Identity, HasTx: h.transactionID != nil, PageBytes: l.options.PageBytes}
-	captured.Reader = newReader(l, captured, changes, h)
+	p := &physical{candidate: c, changes: changes, headers: h, columns: columns, signature: signature(changes, relations[c.base])}
+	return l.read(p, change.NewTable(c.base, 1, columns), p.memo())
+}
+
+// read compiles a table's reader.
+func (l *Layout) read(p *physical, t *change.Table, m memo) (*source.Captured, error) {
+	captured := &source.Captured{Table: t, Changes: p.candidate.changes, Identity: p.changes.Identity, HasTx: p.headers.transactionID != nil, PageBytes: l.options.PageBytes, Memo: m.encode()}
+	r, err := newReader(l, captured, p, m)
+	if err != nil {
+		return nil, err
+	}
+	captured.Reader = r
 	return captured, nil
 }
 

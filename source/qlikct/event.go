@@ -120,7 +120,7 @@ func (r *reader) setMask(page *source.Page, header []change.Value, ev *change.Ev
 	if order == "" {
 		order = OrderLSB
 	}
-	if err := maskProblem(mask, r.h.isHeader, order); err != nil {
+	if err := maskProblem(mask, r.isHeader, order); err != nil {
 		return fmt.Errorf("%w (byte order %s: see source.qlik.mask_byte_order)", err, order)
 	}
 	out := change.Mask(page.Arena.Make(change.MaskBytes(len(r.maskBits))))
@@ -167,8 +167,8 @@ func (r *reader) learn(rows [][]change.Value) {
 	}
 	for _, row := range rows {
 		mask := row[r.slots.mask].Raw
-		order := orderEvidence(mask, r.h.isHeader)
-		if op, err := r.operation(row); order == "" && err == nil && op == change.OpUpdate && row[r.slots.marker].HasContent() && len(mask) > 1 {
+		order := orderEvidence(mask, r.isHeader)
+		if op, err := r.operation(row); order == "" && r.places == nil && err == nil && op == change.OpUpdate && row[r.slots.marker].HasContent() && len(mask) > 1 {
 			order = pairEvidence(mask, r.maskBits, r.lob, row[r.slots.before:], row[r.slots.data:r.slots.marker])
 		}
 		if order != "" {
@@ -187,7 +187,7 @@ func (r *reader) addGroup(ctx context.Context, page *source.Page, sequence strin
 	}
 	pairs := r.pair(events, befores)
 	for i, row := range events {
-		if err := r.addEvent(page, row[:r.slots.data], row[r.slots.data:], pairs[i]); err != nil {
+		if err := r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:]), r.image(&page.Arena, pairs[i])); err != nil {
 			return err
 		}
 	}
@@ -242,9 +242,13 @@ func (r *reader) isUpdate(row []change.Value) bool {
 	return err == nil && op == change.OpUpdate
 }
 
+// sameKey compares the key columns of two rows as they were read.
 func (r *reader) sameKey(a, b []change.Value) bool {
 	for i, in := range r.inKey {
-		if in && !a[i].Equal(b[i]) {
+		if r.places != nil {
+			i = r.places[i]
+		}
+		if in && i >= 0 && !a[i].Equal(b[i]) {
 			return false
 		}
 	}

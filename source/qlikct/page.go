@@ -119,7 +119,7 @@ func (r *reader) addRow(page *source.Page, row []change.Value) error {
 	if row[r.slots.marker].Kind != change.KindNull {
 		before = row[r.slots.before:]
 	}
-	return r.addEvent(page, row[:r.slots.data], row[r.slots.data:r.slots.marker], before)
+	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, before))
 }
 
 // checkOrphans compares the number of before-images in the page's range with the pairs found: the join does not show a

@@ -14,10 +14,13 @@ type reader struct {
 	captured *source.Captured
 	table    *change.Table
 	h        *headers
+	physical *physical
 	q        statements
 
 	slots    slots
+	places   []int  // by column of the table: its place among the columns that are read, -1 = it is no longer there; nil = all in order
 	maskBits []int  // bit number of each data column in the change mask
+	isHeader []bool // by bit number
 	lob      []bool // by data column
 	notNull  []bool // by data column: NULL there means not captured
 	inKey    []bool
@@ -30,25 +33,42 @@ type slots struct {
 	data   int // first data column
 	marker int // sequence of the before-image, NULL without one
 	before int // first data column of the before-image
+	end    int
 }
 
-func newReader(l *Layout, captured *source.Captured, changes *source.Relation, h *headers) *reader {
+// newReader compiles the reader of a table whose columns may be those of an earlier structure.
+func newReader(l *Layout, captured *source.Captured, p *physical, m memo) (*reader, error) {
 	t := captured.Table
-	r := &reader{layout: l, captured: captured, table: t, h: h, q: newStatements(l.engine, captured.Changes, t.Columns, h)}
-	r.placeSlots()
-	for ordinal := range changes.Columns {
-		if h.isData[ordinal] {
-			r.maskBits = append(r.maskBits, ordinal)
-		}
+	places, read, err := p.locate(t, m)
+	if err != nil {
+		return nil, err
 	}
+	r := &reader{layout: l, captured: captured, table: t, h: p.headers, physical: p, places: places, maskBits: m.Ordinals, isHeader: m.Headers}
+	r.q = newStatements(l.engine, captured.Changes, read, p.headers)
+	r.placeSlots(len(read))
 	r.lob, r.notNull, r.inKey = make([]bool, len(t.Columns)), make([]bool, len(t.Columns)), make([]bool, len(t.Columns))
 	for i, c := range t.Columns {
 		r.lob[i], r.notNull[i], r.inKey[i] = c.Type.LOB(), !c.Nullable, c.KeyPosition > 0
 	}
-	return r
+	return r, nil
 }
 
-func (r *reader) placeSlots() {
+// image gives the columns of the table from the columns that were read.
+func (r *reader) image(arena *change.Arena, read []change.Value) []change.Value {
+	if r.places == nil || read == nil {
+		return read
+	}
+	out := arena.Values(len(r.places))
+	for i, place := range r.places {
+		out[i] = change.Absent
+		if place >= 0 {
+			out[i] = read[place]
+		}
+	}
+	return out
+}
+
+func (r *reader) placeSlots(columns int) {
 	n := 0
 	place := func(c *change.Column) int {
 		if c == nil {
@@ -62,11 +82,12 @@ func (r *reader) placeSlots() {
 		operation: place(r.h.operation), transactionID: place(r.h.transactionID), timestamp: place(r.h.timestamp),
 	}
 	r.slots.data = n
-	r.slots.marker = n + len(r.table.Columns)
+	r.slots.marker = n + columns
 	r.slots.before = r.slots.marker + 1
+	r.slots.end = r.slots.before + columns
 }
 
-func (r *reader) pageWidth() int  { return r.slots.before + len(r.table.Columns) }
+func (r *reader) pageWidth() int  { return r.slots.end }
 func (r *reader) groupWidth() int { return r.slots.marker }
 
 func readerOf(t *source.Captured) *reader { return t.Reader.(*reader) }

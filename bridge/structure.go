@@ -1,0 +1,70 @@
+package bridge
+
+import (
+	"context"
+	"reflect"
+
+	"ctbridge/bridge/change"
+	"ctbridge/source"
+)
+
+// structure compares a captured table with the newest structure in the checkpoint. A change raises the version once; rows up to a boundary
+// still carry the names and types they were written with.
+func (r *Runner) structure(ctx context.Context, t *table) error {
+	now := t.captured.Table.Columns
+	newest := t.state.Newest()
+	if newest == nil || !reflect.DeepEqual(newest.Columns, now) {
+		boundary, err := r.boundary(ctx, t)
+		if err != nil {
+			return err
+		}
+		t.state.Restructure(now, t.captured.Memo, boundary)
+		t.state.Identity = t.captured.Identity
+		if newest != nil {
+			r.options.Log.Info("structure changed", "table", t.id.String(), "table_version", t.state.Newest().Version, "rows_before", string(boundary))
+		}
+	}
+	t.captured.Table.Version = t.state.Newest().Version
+	t.state.Outlive()
+	r.readEarlier(t)
+	return nil
+}
+
+// boundary is the position of the last row that has the structure in the checkpoint. Where the source keeps a history of structure changes it
+// is exact; else it is the last row that was seen before the change was.
+func (r *Runner) boundary(ctx context.Context, t *table) (change.Position, error) {
+	seen := max(t.state.Verified, t.state.Position)
+	if t.state.Newest() == nil {
+		return "", nil
+	}
+	first, ok, err := r.source.FirstDDL(ctx, t.captured, t.state.Position)
+	if err != nil || !ok {
+		return seen, err
+	}
+	return justBelow(first), nil
+}
+
+// justBelow is a position that separates everything below p from p: no position ends with a byte below '0', so that nothing lies between.
+func justBelow(p change.Position) change.Position {
+	if p == "" {
+		return ""
+	}
+	return p[:len(p)-1] + change.Position(p[len(p)-1]-1) + "~"
+}
+
+// readEarlier compiles readers for the structures that unread rows still have. Where a structure can no longer be read without hiding a value, its
+// rows are told under the next one.
+func (r *Runner) readEarlier(t *table) {
+	t.earlier = nil
+	structures := t.state.Structures
+	for _, s := range structures[:len(structures)-1] {
+		old := change.NewTable(t.id, s.Version, s.Columns)
+		captured, err := r.source.Under(t.captured, old, s.Memo)
+		if err != nil {
+			r.options.Log.Warn("unread rows of a former structure are told under the newest one", "table", t.id.String(),
+				"table_version", s.Version, "rows_upto", string(s.Upto), "reason", err)
+			continue
+		}
+		t.earlier = append(t.earlier, source.Earlier{Captured: captured, Upto: s.Upto})
+	}
+}
