@@ -87,6 +87,9 @@ func Rooms() []Room {
 			"github.com/jackc/pgx/v5/stdlib", // database/sql driver of the checkpoint table
 		}},
 
+		// Only tests: they keep what the files there promise.
+		{Path: "deploy/..."},
+
 		// The servers and writers of tests, and the tests of the whole.
 		{Path: "test/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics/...", "test/..."}, Support: true},
 	}
