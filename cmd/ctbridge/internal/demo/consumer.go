@@ -34,28 +34,31 @@ func (c *consumer) run(ctx context.Context) error {
 	queue := make(chan received)
 	for _, t := range tables() {
 		group.Go(func() error {
-			return kafka.Tail(ctx, c.kafka, kafka.TailOptions{Topics: []string{t.name}, From: kafka.FromStart}, func(m *kafka.Message) error {
+			err := kafka.Tail(ctx, c.kafka, kafka.TailOptions{Topics: []string{t.name}, From: kafka.FromStart}, func(m *kafka.Message) error {
 				select {
 				case queue <- received{m, time.Now()}:
 				case <-ctx.Done():
 				}
 				return nil
 			})
+			return unlessStopped(ctx, err)
 		})
 	}
-	group.Go(func() error {
-		for {
-			select {
-			case r := <-queue:
-				if err := c.handle(ctx, r); err != nil && ctx.Err() == nil {
-					return err
-				}
-			case <-ctx.Done():
-				return nil
-			}
-		}
-	})
+	group.Go(func() error { return unlessStopped(ctx, c.handleAll(ctx, queue)) })
 	return group.Wait()
+}
+
+func (c *consumer) handleAll(ctx context.Context, queue <-chan received) error {
+	for {
+		select {
+		case r := <-queue:
+			if err := c.handle(ctx, r); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (c *consumer) handle(ctx context.Context, r received) error {

@@ -149,7 +149,7 @@ func (d *demo) missing(ctx context.Context) (missing int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		missing += n - arrived[t.name]
+		missing += max(0, n-arrived[t.name])
 	}
 	return missing, nil
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -291,7 +292,7 @@ func TestTriggersRecordAnyStatement(t *testing.T) {
 func announced(t *rapid.T, s *shop, statements []string, rollBack bool) {
 	t.Helper()
 	before := readChanges(t, s)
-	undone := fmt.Errorf("rolled back")
+	undone := errors.New("rolled back")
 	told := false
 	done, err := s.transact(context.Background(), func(tx *sql.Tx) error {
 		for _, text := range statements {
@@ -304,7 +305,7 @@ func announced(t *rapid.T, s *shop, statements []string, rollBack bool) {
 		}
 		return nil
 	}, func(transaction, time.Time) { told = true })
-	if rollBack != (err == undone) {
+	if rollBack != errors.Is(err, undone) {
 		t.Fatal(err)
 	}
 	after := readChanges(t, s)

@@ -26,6 +26,7 @@ func (l *ledger) summary() string {
 	}
 	total[4] = l.fresh
 	line("all", total, &l.latency)
+	b.WriteString("p50, p99: from COMMIT until the consumer has it\n")
 	return b.String()
 }
 

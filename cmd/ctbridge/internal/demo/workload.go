@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -75,7 +76,7 @@ func execute(ctx context.Context, tx *sql.Tx, text string, args ...any) error {
 // anyOf picks one of the newest rows of a table; the table stays small enough to be read by people. 0 = there is none.
 func anyOf(ctx context.Context, tx *sql.Tx, table, where string) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT id FROM (SELECT id FROM "+table+" WHERE "+where+" ORDER BY id DESC LIMIT 20) ORDER BY random() LIMIT 1").Scan(&id)
-	if err == sql.ErrNoRows {
+	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return id, err

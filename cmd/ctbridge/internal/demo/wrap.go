@@ -53,23 +53,23 @@ func wrapLine(out *bytes.Buffer, line []byte, width int) {
 	out.Write(gap)
 }
 
-// short words, as in "seq 123", go down with the next one.
+// A word of at most so many characters, its space included, goes down with the next one, as in "seq 123".
 const shortWord = 4
 
 // wordEnd finds where the first word of a line ends, its space included.
 func wordEnd(line []byte) int {
-	end := 0
-	for {
-		space := bytes.IndexByte(line[end:], ' ')
-		if space < 0 {
-			return len(line)
-		}
-		begin := end
-		end += space + 1
-		if n := visible(line[begin:end]); n < 2 || n > shortWord {
-			return end
-		}
+	end := afterSpace(line)
+	if n := visible(line[:end]); n < 2 || n > shortWord {
+		return end
 	}
+	return end + afterSpace(line[end:])
+}
+
+func afterSpace(text []byte) int {
+	if space := bytes.IndexByte(text, ' '); space >= 0 {
+		return space + 1
+	}
+	return len(text)
 }
 
 // visible is how many columns a text takes: characters without colour codes and line ends.
