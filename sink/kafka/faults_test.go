@@ -14,13 +14,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/checkpoint/memory"
 	"ctbridge/bridge/fault"
 	"ctbridge/sink/embedded"
 	"ctbridge/sink/kafka"
+	"ctbridge/sink/sinktest"
 )
 
 var parcel = change.TableID{Schema: "shop", Name: "parcel"}
@@ -31,7 +31,7 @@ func record(topic, key, value string) *change.Record {
 
 // history publishes numbered records of several keys as the runner does: after an error it aborts, opens and goes on behind the checkpoint.
 type history struct {
-	sink  bridge.Sink
+	sink  sinktest.Sink
 	topic string
 	next  int // number of the next record
 	falls int // how often it started again
@@ -132,9 +132,9 @@ func difference(a, b []int) int {
 
 // Connections break at any moment, with requests done whose answers are lost: nothing is lost, doubled or out of order.
 func TestConnectionsCutAtRandom(t *testing.T) {
-	sinks := map[string]func(t *testing.T, c kafka.Config) bridge.Sink{
-		"transactional": func(t *testing.T, c kafka.Config) bridge.Sink { return transactional(t, c, "task.0", "checkpoint") },
-		"idempotent":    func(t *testing.T, c kafka.Config) bridge.Sink { return idempotent(t, c, &memory.Store{}) },
+	sinks := map[string]func(t *testing.T, c kafka.Config) sinktest.Sink{
+		"transactional": func(t *testing.T, c kafka.Config) sinktest.Sink { return transactional(t, c, "task.0", "checkpoint") },
+		"idempotent":    func(t *testing.T, c kafka.Config) sinktest.Sink { return idempotent(t, c, &memory.Store{}) },
 	}
 	for kind, sink := range sinks {
 		t.Run(kind, func(t *testing.T) {
@@ -304,7 +304,7 @@ func within(t *testing.T, what string, f func(ctx context.Context) error) {
 	t.Logf("%s: %v after %v", what, err, time.Since(began).Round(time.Millisecond))
 }
 
-func commit(t *testing.T, s bridge.Sink, records ...*change.Record) {
+func commit(t *testing.T, s sinktest.Sink, records ...*change.Record) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Publish(t.Context(), r); err != nil {

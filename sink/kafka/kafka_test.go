@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
 
-	"ctbridge/bridge"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/checkpoint/checkpointtest"
 	"ctbridge/bridge/checkpoint/file"
@@ -20,12 +19,6 @@ import (
 	"ctbridge/sink/embedded"
 	"ctbridge/sink/kafka"
 	"ctbridge/sink/sinktest"
-)
-
-var (
-	_ bridge.Sink      = (*kafka.Transactional)(nil)
-	_ bridge.Sink      = (*kafka.Idempotent)(nil)
-	_ checkpoint.Store = (*kafka.Store)(nil)
 )
 
 // The client's metrics library starts one goroutine for the life of the process.
@@ -160,7 +153,7 @@ func TestStoreConformance(t *testing.T) {
 }
 
 // open opens a sink and closes it with the test.
-func open(t *testing.T, s bridge.Sink) map[string][]byte {
+func open(t *testing.T, s sinktest.Sink) map[string][]byte {
 	t.Helper()
 	t.Cleanup(func() { s.Close() })
 	entries, err := s.Open(t.Context())

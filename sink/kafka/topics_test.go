@@ -9,11 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint/memory"
 	"ctbridge/bridge/fault"
 	"ctbridge/sink/kafka"
+	"ctbridge/sink/sinktest"
 )
 
 func expectTable(t *testing.T, err error, words ...string) {
@@ -290,7 +290,7 @@ func deniedBroker(t *testing.T, onTopic4 []kmsg.ACLOperation) kafka.Config {
 	return kafka.Config{Brokers: servers.Brokers(), SASL: kafka.SASL{Mechanism: "PLAIN", Username: "bridge", Password: secret}}
 }
 
-func sinkOf(t *testing.T, kind string, c kafka.Config) bridge.Sink {
+func sinkOf(t *testing.T, kind string, c kafka.Config) sinktest.Sink {
 	t.Helper()
 	if kind == "idempotent" {
 		return idempotent(t, c, &memory.Store{})

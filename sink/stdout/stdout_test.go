@@ -10,15 +10,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/checkpoint/memory"
 	"ctbridge/bridge/fault"
 	"ctbridge/sink/stdout"
 )
-
-var _ bridge.Sink = (*stdout.Sink)(nil)
 
 func publish(t *testing.T, s *stdout.Sink, records ...*change.Record) {
 	t.Helper()
