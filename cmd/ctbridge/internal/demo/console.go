@@ -207,7 +207,7 @@ func shellWord(path string) string {
 
 // status is a line between messages: how it stands, and how to join in.
 func (c *console) status(a *addresses, l *ledger) error {
-	messages, transactions, _ := l.counts()
+	messages, transactions := l.counts()
 	head := fmt.Sprintf("── %d messages in %d transactions, p50 %s; Ctrl-C ends it. Join in:", messages, transactions, l.median())
 	return c.print("%s\n%s\n", c.style(bold, head), "sqlite3 "+shellWord(a.place.database())+" "+byHand)
 }

@@ -47,6 +47,7 @@ type demo struct {
 	console   *console
 	workload  *workload
 	addresses *addresses
+	boundary  string // newest change sequence when the work ended
 }
 
 // Run runs a demo until its limits are reached or ctx ends, then waits for what is under way, and tells what went through. Its error is nil
@@ -137,8 +138,8 @@ func newDecoder(registry string, log *slog.Logger) (d *show.Decoder, closeRegist
 
 // arrive enters a message into the accounts and shows it.
 func (d *demo) arrive(ctx context.Context, a *arrival, m *show.Message) error {
-	s := d.ledger.arrive(a)
-	if a.history {
+	s, ok := d.ledger.arrive(a)
+	if a.history || !ok {
 		return nil
 	}
 	return d.console.message(ctx, a, m, s)

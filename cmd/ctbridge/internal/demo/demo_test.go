@@ -145,6 +145,33 @@ func TestChangeByHand(t *testing.T) {
 	portsAreFree(t, text)
 }
 
+// Others may change rows as fast as they can, before, while and after the demo ends.
+func TestOthersNeverStop(t *testing.T) {
+	dir := t.TempDir()
+	out := newScreen()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(t.Context(), out, options(Options{Keep: dir, Rows: 500})) }()
+	out.wait(t, "customers[0]@0")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=synchronous(off)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for changes := 0; ; changes++ {
+		select {
+		case err := <-ended:
+			if err != nil || strings.Count(out.String(), "\nPASS  ") != 3 || changes == 0 {
+				t.Errorf("%v, %d changes\n%s", err, changes, out)
+			}
+			return
+		default:
+		}
+		if _, err := db.Exec("UPDATE customers SET credit = round(credit % 1000 + 1, 2) WHERE id <= ?", 1+changes%3); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func byOther(t *testing.T, path, text string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")

@@ -32,6 +32,7 @@ type ledger struct {
 	timing    bool     // latencies count
 	faults    []string // what is wrong beyond doubt: the first few
 	moved     chan struct{}
+	closed    bool // the books are closed: what arrives now was changed after the end
 }
 
 // account is one table's.
@@ -83,10 +84,13 @@ type standing struct {
 	complete bool // all of it has arrived
 }
 
-// arrive enters a message.
-func (l *ledger) arrive(a *arrival) standing {
+// arrive enters a message; ok is false when the books are closed.
+func (l *ledger) arrive(a *arrival) (s standing, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return standing{}, false
+	}
 	defer l.wake()
 	acc := l.tables[a.table]
 	acc.all.add(a.sequence)
@@ -98,7 +102,7 @@ func (l *ledger) arrive(a *arrival) standing {
 	if !a.history {
 		l.count(acc, a, p)
 	}
-	return standing{foreign: !p.own, complete: l.follow(p, a)}
+	return standing{foreign: !p.own, complete: l.follow(p, a)}, true
 }
 
 // wake tells a waiter that something changed.
@@ -184,21 +188,24 @@ func (l *ledger) fault(text string) {
 	}
 }
 
-// counts gives the messages without history, the transactions they belong to, and the messages of each table with history.
-func (l *ledger) counts() (messages, transactions int, all map[string]int) {
+// counts gives the messages and the transactions they belong to, without history.
+func (l *ledger) counts() (messages, transactions int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all = map[string]int{}
-	for name, acc := range l.tables {
+	for _, acc := range l.tables {
 		messages += acc.messages
-		all[name] = acc.all.changes
 	}
-	return messages, l.fresh, all
+	return messages, l.fresh
 }
 
-// waiting is how many transactions are not complete.
-func (l *ledger) waiting() int {
+// settle closes the books when the number of changes of every table has arrived and every transaction is complete. Else it tells how many are
+// missing.
+func (l *ledger) settle(changes map[string]int) (missing int, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.open)
+	for table, n := range changes {
+		missing += max(0, n-l.tables[table].all.changes)
+	}
+	l.closed = missing == 0 && len(l.open) == 0
+	return missing, l.closed
 }

@@ -49,12 +49,12 @@ func TestLedgerFindsWhatIsWrong(t *testing.T) {
 		faults := strings.Join(l.faults, "; ")
 		switch tt.want {
 		case "":
-			if faults != "" || l.waiting() != 0 {
-				t.Errorf("%s: %q, %d open", tt.name, faults, l.waiting())
+			if faults != "" || len(l.open) != 0 {
+				t.Errorf("%s: %q, %d open", tt.name, faults, len(l.open))
 			}
 		case "open":
-			if l.waiting() != 1 {
-				t.Errorf("%s: %d open", tt.name, l.waiting())
+			if len(l.open) != 1 {
+				t.Errorf("%s: %d open", tt.name, len(l.open))
 			}
 		default:
 			if !strings.Contains(faults, tt.want) {
@@ -99,13 +99,48 @@ func TestVerdictComparesWithTheSource(t *testing.T) {
 	} {
 		l := newLedger()
 		feed(l, tt.events...)
-		checks, err := l.verify(t.Context(), s)
+		checks, err := l.verify(t.Context(), s, rows[1].seq)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(checks[0].why, ""); got != tt.want || checks[0].ok != (tt.want == "") {
 			t.Errorf("%v: %q", tt.events, got)
 		}
+	}
+}
+
+// What is changed after the end is nobody's fault.
+func TestVerdictEndsAtTheBoundary(t *testing.T) {
+	t.Parallel()
+	s, _ := newShop(t)
+	if _, err := s.db.Exec("INSERT INTO customers (id, name) VALUES (1, 'a')"); err != nil {
+		t.Fatal(err)
+	}
+	boundary, err := s.newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.Exec("INSERT INTO customers (id, name) VALUES (2, 'b'); INSERT INTO customers (id, name) VALUES (3, 'c')"); err != nil {
+		t.Fatal(err)
+	}
+	rows := readChanges(t, s)
+	if boundary != rows[0].seq {
+		t.Fatalf("boundary %s, first change %s", boundary, rows[0].seq)
+	}
+	l := newLedger()
+	for i, missing := range []int{1, 0, 0} {
+		if got, closed := l.settle(map[string]int{"customers": 1}); got != missing || closed != (i == 2) {
+			t.Fatalf("step %d: %d missing, closed %v", i, got, closed)
+		}
+		if i == 0 { // the first of two events, then the second
+			feed(l, fmt.Sprintf("customers %s x 1", rows[0].seq))
+		} else {
+			feed(l, fmt.Sprintf("customers %s x %d!", rows[i].seq, i+1))
+		}
+	}
+	checks, err := l.verify(t.Context(), s, boundary)
+	if err != nil || !checks[0].ok || l.tables["customers"].messages != 2 {
+		t.Errorf("%v %v", checks, err)
 	}
 }
 

@@ -52,7 +52,7 @@ func (d *demo) begin(ctx context.Context) (rows int, err error) {
 		}
 	}
 	for {
-		if messages, _, _ := d.ledger.counts(); messages > 0 {
+		if messages, _ := d.ledger.counts(); messages > 0 {
 			d.ledger.startTiming()
 			return rows, nil
 		}
@@ -120,14 +120,23 @@ func (d *demo) tellStatus(ctx context.Context) error {
 	}
 }
 
-// settle waits until everything that the change tables hold has arrived, or nothing more does.
-func (d *demo) settle(ctx context.Context) error {
+// settle waits until everything that was changed by now has arrived, or nothing more does. Others may go on changing rows meanwhile.
+func (d *demo) settle(ctx context.Context) (err error) {
+	if d.boundary, err = d.shop.newest(ctx); err != nil {
+		return unlessStopped(ctx, err)
+	}
+	changes := map[string]int{}
+	for _, t := range tables() {
+		if changes[t.name], err = d.shop.count(ctx, t.name, d.boundary); err != nil {
+			return unlessStopped(ctx, err)
+		}
+	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for since, before := time.Now(), 0; time.Since(since) < patience; {
-		missing, err := d.missing(ctx)
-		if err != nil || missing == 0 && d.ledger.waiting() == 0 {
-			return unlessStopped(ctx, err)
+		missing, closed := d.ledger.settle(changes)
+		if closed {
+			return nil
 		}
 		if missing != before {
 			since, before = time.Now(), missing
@@ -141,25 +150,12 @@ func (d *demo) settle(ctx context.Context) error {
 	return nil
 }
 
-// missing is how many changes are at the source alone.
-func (d *demo) missing(ctx context.Context) (missing int, err error) {
-	_, _, arrived := d.ledger.counts()
-	for _, t := range tables() {
-		n, err := d.shop.count(ctx, t.name)
-		if err != nil {
-			return 0, err
-		}
-		missing += max(0, n-arrived[t.name])
-	}
-	return missing, nil
-}
-
 // conclude tells what went through and whether it was right.
 func (d *demo) conclude(ctx context.Context) error {
 	if err := d.console.flushAll(ctx); err != nil {
 		return err
 	}
-	checks, err := d.ledger.verify(ctx, d.shop)
+	checks, err := d.ledger.verify(ctx, d.shop, d.boundary)
 	if err != nil {
 		return err
 	}

@@ -99,9 +99,23 @@ type digest struct {
 	sum     [sha256.Size]byte
 }
 
-// changes reads what a change table holds, without before-images.
-func (s *shop) changes(ctx context.Context, table string) (digest, error) {
-	rows, err := s.db.QueryContext(ctx, "SELECT header__change_seq FROM "+table+"__ct WHERE header__change_oper <> 'B' ORDER BY header__change_seq")
+// newest is the newest change sequence of all tables. There is one writer at a time, so everything up to it is there.
+func (s *shop) newest(ctx context.Context) (seq string, err error) {
+	err = s.db.QueryRowContext(ctx, "SELECT seq FROM demo_header").Scan(&seq)
+	return seq, err
+}
+
+const changesUpTo = "__ct WHERE header__change_oper <> 'B' AND header__change_seq <= ?"
+
+// count is the number of changes of a table up to a sequence.
+func (s *shop) count(ctx context.Context, table, upto string) (n int, err error) {
+	err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM "+table+changesUpTo, upto).Scan(&n)
+	return n, err
+}
+
+// changes sums up the changes of a table up to a sequence.
+func (s *shop) changes(ctx context.Context, table, upto string) (digest, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT header__change_seq FROM "+table+changesUpTo+" ORDER BY header__change_seq", upto)
 	if err != nil {
 		return digest{}, err
 	}
@@ -115,10 +129,4 @@ func (s *shop) changes(ctx context.Context, table string) (digest, error) {
 		sum.add(seq)
 	}
 	return sum.digest(), rows.Err()
-}
-
-// count is the number of changes that a change table holds.
-func (s *shop) count(ctx context.Context, table string) (n int, err error) {
-	err = s.db.QueryRowContext(ctx, "SELECT count(*) FROM "+table+"__ct WHERE header__change_oper <> 'B'").Scan(&n)
-	return n, err
 }

@@ -323,32 +323,61 @@ func announced(t *rapid.T, s *shop, statements []string, rollBack bool) {
 	}
 }
 
-// A statement typed by hand is a transaction of its own, however many rows it touches.
+// handStatements are statements and the transactions that their changes belong to.
+var handStatements = []struct{ text, want string }{
+	{"INSERT INTO customers (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')", "I1 I1 I1"},
+	{"UPDATE customers SET credit = id", "U2 U2 U2"},
+	{"UPDATE customers SET credit = credit + 1", "U3 U3 U3"},
+	{"UPDATE customers SET name = name", ""},
+	{"UPDATE customers SET credit = credit + 1 WHERE id = 1", "U4"},
+	{"UPDATE customers SET credit = credit + 1 WHERE id = 1", "U5"},
+	{"INSERT INTO customers (id, name) VALUES (3, 'c'), (4, 'd'), (1, 'a') ON CONFLICT DO UPDATE SET name = 'e'", "U6 I6 U6"},
+	{"DELETE FROM customers WHERE id < 3", "D7 D7"},
+	{"DELETE FROM customers", "D8 D8"},
+}
+
+func transactionsOf(rows []changeRow) string {
+	var got []string
+	for _, r := range rows {
+		if r.oper != "B" {
+			got = append(got, r.oper+short(r.tx))
+		}
+	}
+	return strings.Join(got, " ")
+}
+
+// A statement typed by hand is a transaction of its own, however many rows it touches and however fast the next one follows.
 func TestStatementsByHandAreTransactions(t *testing.T) {
 	s, _ := newShop(t)
-	insert := "INSERT INTO customers (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')"
-	for _, text := range []string{insert, "UPDATE customers SET credit = id", "UPDATE customers SET name = name", "DELETE FROM customers WHERE id < 3"} {
-		if _, err := s.db.Exec(text); err != nil {
+	var want []string
+	for _, h := range handStatements {
+		if _, err := s.db.Exec(h.text); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, strings.Fields(h.want)...)
+	}
+	if got := transactionsOf(checkChanges(t, s)); got != strings.Join(want, " ") {
+		t.Errorf("got  %s\nwant %s", got, strings.Join(want, " "))
+	}
+}
+
+// Announced transactions and statements by hand do not mix.
+func TestHandAfterAnnounced(t *testing.T) {
+	s, _ := newShop(t)
+	insert := func(tx *sql.Tx) error {
+		_, err := tx.Exec("INSERT INTO customers (name) VALUES ('a'); INSERT INTO customers (name) VALUES ('b')")
+		return err
+	}
+	for range 2 {
+		if _, err := s.transact(t.Context(), insert, func(transaction, time.Time) {}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.db.Exec("INSERT INTO customers (name) VALUES ('c'), ('d')"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.transact(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE customers SET name = 'z'")
-		return err
-	}, func(transaction, time.Time) {}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.db.Exec("UPDATE customers SET name = 'y'"); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, r := range checkChanges(t, s) {
-		if r.oper != "B" {
-			got = append(got, r.oper+strings.TrimLeft(r.tx, "0"))
-		}
-	}
-	if want := "I1 I1 I1 U2 U2 U2 D3 D3 U4 U5"; strings.Join(got, " ") != want {
-		t.Errorf("got %v, want %s", got, want)
+	if got := transactionsOf(checkChanges(t, s)); got != "I1 I1 I2 I2 I3 I3 I4 I4" {
+		t.Error(got)
 	}
 }
 
@@ -412,14 +441,16 @@ func TestTriggersInTheShell(t *testing.T) {
 		t.Skip("the program sqlite3 is not installed")
 	}
 	s, path := newShop(t)
-	for _, text := range []string{"INSERT INTO customers (id, name) VALUES (7, 'Ada'), (8, 'Bob')", "UPDATE customers SET credit = 12.5, active = 0 WHERE id = 7", "DELETE FROM customers WHERE id = 8"} {
-		cmd := exec.CommandContext(t.Context(), shell, path, text)
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+	var script, want []string
+	for _, h := range handStatements {
+		script, want = append(script, h.text), append(want, strings.Fields(h.want)...)
 	}
-	if rows := checkChanges(t, s); len(rows) != 5 || rows[0].tx == rows[3].tx {
-		t.Errorf("rows %v", rows)
+	cmd := exec.CommandContext(t.Context(), shell, path)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.Join(script, ";\n")+";\n"), os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := transactionsOf(checkChanges(t, s)); got != strings.Join(want, " ") {
+		t.Errorf("got  %s\nwant %s", got, strings.Join(want, " "))
 	}
 }

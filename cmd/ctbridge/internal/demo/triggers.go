@@ -7,19 +7,19 @@ import (
 )
 
 // stateSQL makes what the triggers share. demo_state has one row: the number and the time of the newest change sequence, the number of the
-// newest transaction, whether a transaction was announced (open), the statement that wrote last, and every byte once, because SQLite
+// newest transaction, whether a transaction was announced (open), where the last row was written (mark), and every byte once, because SQLite
 // before 3.41 has no other way to build a blob from numbers. demo_header shows it as header columns.
 //
 // Triggers do not see where a transaction begins. The workload announces its own (see beginSQL); without that, every statement is a
-// transaction of its own. A statement is known by its moment, which SQLite keeps the same while it runs, together with its table and
-// operation.
+// transaction of its own. The rows of one statement are known by two things: SQLite keeps the moment the same while it runs, and counts its
+// changes when it ends, so that total_changes() moves only by what the triggers themselves do.
 const stateSQL = `
 CREATE TABLE demo_state (
   number INTEGER NOT NULL,
   time TEXT NOT NULL,
   tx INTEGER NOT NULL,
   open INTEGER NOT NULL,
-  statement TEXT NOT NULL,
+  mark TEXT NOT NULL,
   bytes BLOB NOT NULL
 );
 INSERT INTO demo_state VALUES (0, '', 0, 0, '', x'%X');
@@ -35,15 +35,18 @@ FROM demo_state;
 // Announcing a transaction: both statements run inside it, so that nobody else ever sees open = 1.
 const (
 	beginSQL = `UPDATE demo_state SET tx = tx + 1, open = 1`
-	endSQL   = `UPDATE demo_state SET open = 0, statement = ''`
+	endSQL   = `UPDATE demo_state SET open = 0, mark = ''`
 )
 
 // advanceSQL takes the next change sequence. Its time is UTC to hundredths of a second and never goes back, even if the clock does.
 const advanceSQL = `  UPDATE demo_state SET
     number = number + 1,
-    time = max(time, substr(replace(strftime('%%Y%%m%%d%%H%%M%%f', 'now'), '.', ''), 1, 16)),
-    tx = tx + (NOT open AND statement <> strftime('%%Y-%%m-%%d %%H:%%M:%%f ', 'now') || '%[1]s'),
-    statement = strftime('%%Y-%%m-%%d %%H:%%M:%%f ', 'now') || '%[1]s';
+    time = max(time, substr(replace(strftime('%Y%m%d%H%M%f', 'now'), '.', ''), 1, 16)),
+    tx = tx + (NOT open AND mark <> strftime('%Y-%m-%d %H:%M:%f ', 'now') || total_changes());
+`
+
+// markSQL is a trigger's last statement: the next row of the same statement will find the mark as it is.
+const markSQL = `  UPDATE demo_state SET mark = strftime('%Y-%m-%d %H:%M:%f ', 'now') || (total_changes() + 1);
 `
 
 // headerDDL are the header columns of a change table, in the vendor's order.
@@ -97,8 +100,7 @@ func (t *table) triggersSQL() string {
 }
 
 func (t *table) triggerSQL(operation, when, records string) string {
-	return fmt.Sprintf("CREATE TRIGGER %[1]s_%[2]s AFTER %[2]s ON %[1]s%[3]s\nBEGIN\n%[4]s%[5]sEND;\n",
-		t.name, operation, when, fmt.Sprintf(advanceSQL, t.name+" "+operation), records)
+	return fmt.Sprintf("CREATE TRIGGER %[1]s_%[2]s AFTER %[2]s ON %[1]s%[3]s\nBEGIN\n", t.name, operation, when) + advanceSQL + records + markSQL + "END;\n"
 }
 
 // recordSQL writes one row of the change table from an image, OLD or NEW.
