@@ -56,7 +56,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 		return p, err
 	}
 	p.committed = p.committed || r.batch.records > 0
-	p.more = p.committed || r.discovered.IsZero()
+	p.more = p.committed
 	return p, r.commit(work)
 }
 
