@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for a fact.
-const patience = 30 * time.Second
+const patience = 20 * time.Second
 
 // stand is a source with a writer, a broker and a registry, around which tasks run.
 type stand struct {

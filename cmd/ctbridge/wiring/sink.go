@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx" of the checkpoint store
 
@@ -88,9 +89,26 @@ var sqlDrivers = map[string]struct {
 
 func sqlStore(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
 	d := sqlDrivers[t.Checkpoint.Engine]
-	db, err := sql.Open(d.driver, t.Checkpoint.DSN.Reveal())
+	dsn := t.Checkpoint.DSN.Reveal()
+	if t.Checkpoint.Engine == config.EngineSQLite {
+		dsn = patientSQLite(dsn)
+	}
+	db, err := sql.Open(d.driver, dsn)
 	if err != nil {
 		return nil, fault.New(fault.Config, "checkpoint.dsn", fmt.Errorf("not a connection string of %s", t.Checkpoint.Engine), "see source.dsn for the forms")
 	}
 	return checkpointsql.New(db, d.dialect(), t.Checkpoint.Table, t.Name)
+}
+
+// patientSQLite lets the checkpoint wait for other writers of the file, which may be that of the change tables; without it the first
+// collision would end the session.
+func patientSQLite(dsn string) string {
+	separator := "?"
+	switch {
+	case strings.Contains(dsn, "busy_timeout"):
+		return dsn
+	case strings.Contains(dsn, "?"):
+		separator = "&"
+	}
+	return dsn + separator + "_pragma=busy_timeout(5000)"
 }
