@@ -57,6 +57,7 @@ type Discovery struct {
 type Page struct {
 	Events []change.Event
 	More   bool // rows may remain up to the asked position
+	Cut    bool // it ended at its byte limit
 	Arena  change.Arena
 	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
 	Skipped map[string]int

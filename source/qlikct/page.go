@@ -10,24 +10,49 @@ import (
 	"ctbridge/source"
 )
 
-// Page reads one page: the joined rows of (after, upto], cut at the last sequence when more may follow, so that neither rows of equal
+// Page reads one page: it looks how far the next rows reach and reads the joined rows up to that sequence, so that neither rows of equal
 // sequence nor a before/update pair are ever split (I7).
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
 	r := readerOf(t)
 	page := &source.Page{}
-	rows, err := r.readRows(ctx, page, after, upto, limit)
+	reach, err := r.reach(ctx, after, upto, limit)
+	if err != nil || reach.rows == 0 {
+		return page, err
+	}
+	page.More = reach.more
+	rows, err := r.readRows(ctx, page, after, reach.upto)
 	if err != nil {
 		return nil, err
 	}
 	if err := r.build(ctx, page, rows); err != nil {
 		return nil, err
 	}
-	return page, r.checkOrphans(ctx, page, after, upto)
+	return page, r.checkOrphans(ctx, page, after, reach)
 }
 
-// readRows scans joined rows until the result, the row limit or the byte limit ends. It drops the last, perhaps unfinished, group.
-func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto change.Position, limit int) (batch [][]change.Value, err error) {
-	rows, err := r.q.page.Query(ctx, string(after), string(upto), string(after), string(upto), int64(limit))
+// reach is the range of a page.
+type reach struct {
+	upto          change.Position
+	rows, befores int64
+	more          bool // rows may remain behind it
+}
+
+func (r *reader) reach(ctx context.Context, after, upto change.Position, limit int) (reach, error) {
+	var arena change.Arena
+	row, _, err := queryRow(ctx, r.q.bound, &arena, 3, string(after), string(upto), int64(limit))
+	if err != nil {
+		return reach{}, err
+	}
+	out := reach{upto: upto, rows: row[1].Num, befores: row[2].Num}
+	if out.rows >= int64(limit) {
+		out.upto, out.more = change.Position(row[0].Raw), true
+	}
+	return out, nil
+}
+
+// readRows scans joined rows until the result or the byte limit ends. At the byte limit it drops the last, perhaps unfinished, group.
+func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto change.Position) (batch [][]change.Value, err error) {
+	rows, err := r.q.page.Query(ctx, string(after), string(upto), string(after), string(upto))
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +69,9 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto ch
 		}
 		batch = append(batch, row)
 		if page.Arena.Size() > most {
-			page.More = true
-			break
+			page.More, page.Cut = true, true
+			return r.dropLastGroup(batch), nil
 		}
-	}
-	page.More = page.More || len(batch) >= limit
-	if page.More {
-		batch = r.dropLastGroup(batch)
 	}
 	return batch, rows.Err()
 }
@@ -92,7 +113,7 @@ func (r *reader) build(ctx context.Context, page *source.Page, rows [][]change.V
 			next++
 		}
 		var err error
-		if next-i > 1 || (page.More && len(rows) == 1) {
+		if next-i > 1 || page.Cut && len(rows) == 1 {
 			err = r.addGroup(ctx, page, r.sequenceOf(rows[i]))
 		} else {
 			err = r.addRow(page, rows[i])
@@ -124,24 +145,25 @@ func (r *reader) addRow(page *source.Page, row []change.Value) error {
 
 // checkOrphans compares the number of before-images in the page's range with the pairs found: the join does not show a
 // before-image without update, and it must not vanish (I3).
-func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
-	if n := len(page.Events); page.More || page.Failed != nil {
-		if n == 0 {
+func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after change.Position, reach reach) error {
+	if page.Failed != nil || page.Cut {
+		// Less was read than counted. The orphans among what was read are looked for with the page that ends behind them.
+		n := len(page.Events)
+		if n == 0 || reach.befores == 0 {
 			return nil
 		}
-		upto = page.Events[n-1].Position
+		return r.takeOrphans(ctx, page, after, page.Events[n-1].Position)
 	}
-	paired := 0
+	paired := int64(0)
 	for i := range page.Events {
 		if page.Events[i].Op == change.OpUpdate && page.Events[i].Before != nil {
 			paired++
 		}
 	}
-	befores, err := r.countOf(ctx, r.q.befores, after, upto)
-	if err != nil || befores <= int64(paired) {
-		return err
+	if reach.befores <= paired {
+		return nil
 	}
-	return r.takeOrphans(ctx, page, after, upto)
+	return r.takeOrphans(ctx, page, after, reach.upto)
 }
 
 const orphansNamed = 1000

@@ -10,7 +10,8 @@ import (
 
 // statements are the compiled queries of one change table. Their texts never change, whatever the positions (case 85).
 type statements struct {
-	page      source.Statement // after, upto, after, upto, limit: events with their before-images, by left self-join
+	bound     source.Statement // after, upto, limit: newest sequence among the next rows, their number, before-images among them
+	page      source.Statement // after, upto, after, upto: events with their before-images, by left self-join
 	group     source.Statement // position: all rows of one sequence, before-images included
 	positions source.Statement // after, upto
 	count     source.Statement // after, upto
@@ -103,8 +104,24 @@ func (b *builder) pageQuery() (string, []change.Column) {
 	on := fmt.Sprintf(join, seq, seq, b.isBefore("r"), b.between("r"))
 	where := b.between("l") + " AND " + b.isEvent("l")
 	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l LEFT JOIN " + b.table + " r ON " + on +
-		" WHERE " + where + " ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
+		" WHERE " + where + " ORDER BY " + b.sequence("l")
 	return text, columns
+}
+
+// boundQuery looks how far the next rows reach. It bounds both sides of the page's join: a planner that may read the right side to the end of the
+// table for a page of the left one, does.
+func (b *builder) boundQuery() (string, []change.Column) {
+	seq := b.dialect.Quote(b.h.sequence.Name)
+	oper := b.h.oper
+	if oper == nil {
+		oper = b.h.operation
+	}
+	inner := "SELECT " + b.sequence("l") + " AS " + seq + ", l." + b.dialect.Quote(oper.Name) + " AS " + b.dialect.Quote(oper.Name) + " FROM " + b.table + " l WHERE " + b.between("l") +
+		" ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
+	text := "SELECT MAX(" + b.sequence("n") + "), COUNT(*), SUM(CASE WHEN " + b.isBefore("n") + " THEN 1 ELSE 0 END) FROM (" + inner + ") n"
+	newest, befores := *b.h.sequence, countColumn
+	newest.Nullable, befores.Nullable = true, true
+	return text, []change.Column{newest, countColumn, befores}
 }
 
 func (b *builder) groupQuery() (string, []change.Column) {
@@ -164,6 +181,7 @@ func newStatements(engine source.Engine, changes change.TableID, data []change.C
 	}
 	b := &builder{dialect: engine, h: h, table: engine.Table(changes)}
 	s := statements{
+		bound:     prepare((*builder).boundQuery),
 		page:      prepare((*builder).pageQuery),
 		group:     prepare((*builder).groupQuery),
 		positions: prepare((*builder).positionsQuery),
