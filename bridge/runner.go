@@ -51,6 +51,11 @@ type Options struct {
 	KeyMode       envelope.KeyMode
 	EncodedKey    bool // the key is an encoded record of the key columns, not text
 
+	// Probe asks what else must answer before the task counts as started, such as a schema registry; nil = nothing. Later it is not asked.
+	Probe func(ctx context.Context) error
+	// Unused lists the entries of the table choice that none of the tables comes from, most likely misspelled; nil = nobody asks.
+	Unused func(tables []change.TableID) []string
+
 	Envelope envelope.Envelope
 	Format   Format
 	Notices  Format // encodes metadata messages
@@ -181,6 +186,11 @@ func (r *Runner) open(ctx context.Context) error {
 	if r.options.MetadataTopic != "" {
 		if err := r.sink.EnsureTopic(ctx, r.options.MetadataTopic, change.MetadataTopic); err != nil {
 			return r.fail(StagePublish, err)
+		}
+	}
+	if r.options.Probe != nil && !r.started {
+		if err := r.options.Probe(ctx); err != nil {
+			return r.fail(StageRender, err)
 		}
 	}
 	return nil

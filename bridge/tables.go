@@ -84,6 +84,20 @@ func (r *Runner) announceStart() {
 	}
 	r.started = true
 	r.options.Log.Info("started", "task", r.options.Task, "tables", len(r.tables), "failed", len(r.troubles), "position", string(r.state.Task.Position))
+	if r.options.Unused == nil {
+		return
+	}
+	ids := make([]change.TableID, 0, len(r.tables)+len(r.troubles))
+	for id := range r.tables {
+		ids = append(ids, id)
+	}
+	for id := range r.troubles {
+		ids = append(ids, id)
+	}
+	for _, entry := range r.options.Unused(ids) {
+		r.options.Log.Warn("no change table for an entry of source.tables", "entry", entry,
+			"hint", "check its spelling, source.qlik.suffix and source.qlik.schema, and that the login may see the tables")
+	}
 }
 
 // waits tells that a table has failed and its pause is not over.

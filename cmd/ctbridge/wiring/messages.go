@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"context"
 	"log/slog"
 
 	"ctbridge/bridge"
@@ -17,7 +18,23 @@ import (
 type messages struct {
 	envelope envelope.Envelope
 	format   bridge.Format
-	notices  bridge.Format // of metadata messages
+	notices  bridge.Format    // of metadata messages
+	registry *registry.Client // nil without one
+}
+
+// probe asks the registry, where there is one.
+func (m *messages) probe() func(ctx context.Context) error {
+	if m.registry == nil {
+		return nil
+	}
+	return m.registry.Ping
+}
+
+func (m *messages) Close() error {
+	if m.registry == nil {
+		return nil
+	}
+	return m.registry.Close()
 }
 
 // envelopes builds each output format family.
@@ -34,6 +51,7 @@ func newMessages(t *config.Task, m *metrics.Metrics, log *slog.Logger) (*message
 		if err != nil {
 			return nil, err
 		}
+		out.registry = client
 		out.format, kind = schema.NewRegistered(client, schema.Strategy(t.SchemaRegistry.SubjectStrategy)), qlik.AvroRegistry
 	case t.Format == config.FormatAvro:
 		out.format, out.notices, kind = schema.Avro{}, schema.Avro{}, qlik.Avro

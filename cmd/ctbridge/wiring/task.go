@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ctbridge/bridge"
+	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
 	"ctbridge/metrics"
@@ -17,10 +20,11 @@ import (
 
 // Task is a configured task, ready to run.
 type Task struct {
-	engine source.Engine
-	sink   sink
-	runner *bridge.Runner
-	server *metrics.Server // nil where metrics.listen is empty
+	engine   source.Engine
+	sink     sink
+	messages *messages
+	runner   *bridge.Runner
+	server   *metrics.Server // nil where metrics.listen is empty
 }
 
 // New builds a task. It talks to nobody but the local file system; the address of the metrics is taken, so that a taken port shows before
@@ -41,11 +45,10 @@ func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err 
 	if k.sink, err = newSink(t); err != nil {
 		return err
 	}
-	messages, err := newMessages(t, m, log)
-	if err != nil {
+	if k.messages, err = newMessages(t, m, log); err != nil {
 		return err
 	}
-	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, runnerOptions(t, messages, m, log))
+	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, runnerOptions(t, k.messages, m, log))
 	if t.Metrics.Listen == "" {
 		return nil
 	}
@@ -60,6 +63,7 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		CommitRecords: t.Commit.MaxRecords, CommitBytes: int(t.Commit.MaxBytes), MaxRecordBytes: int(t.Kafka.MaxMessageBytes) - recordFraming,
 		LookbackFor: t.Source.Horizon.Lookback, LookbackRows: t.Source.Horizon.LookbackRows, Truncate: bridge.TruncatePolicy(t.Source.Qlik.Truncate),
 		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
+		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables),
 		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
 	}
 	if t.Qlik.Metadata == config.MetadataTopic {
@@ -71,6 +75,13 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
 	}
 	return o
+}
+
+// unusedEntries leaves exclusions out: none of the tables that are read comes from one.
+func unusedEntries(patterns config.TablePatterns) func([]change.TableID) []string {
+	return func(tables []change.TableID) []string {
+		return slices.DeleteFunc(patterns.Unused(tables), func(entry string) bool { return strings.HasPrefix(entry, "!") })
+	}
 }
 
 // recordFraming is what a batch of one record needs beside its key and value.
@@ -106,6 +117,9 @@ func (k *Task) Close() error {
 	}
 	if k.engine != nil {
 		errs = append(errs, k.engine.Close())
+	}
+	if k.messages != nil {
+		errs = append(errs, k.messages.Close())
 	}
 	return errors.Join(errs...)
 }
