@@ -17,8 +17,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"ctbridge/bridge/config"
+	"ctbridge/cmd/ctbridge/internal/show"
+	"ctbridge/cmd/ctbridge/wiring"
+	"ctbridge/sink/embedded"
 )
 
 // The Kafka client's metrics library keeps one goroutine for the whole process.
@@ -204,6 +208,75 @@ func TestKeptDemoGoesOn(t *testing.T) {
 	text, err := run(config.FormatAvro)
 	if !errors.Is(err, ErrFailed) || !regexp.MustCompile(`FAIL  every change at the source arrived, once and in order \(\d+\)\n      customers: \d+ changes at the source, \d+ messages\n`).MatchString(text) {
 		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The configuration that a demo leaves runs against other servers, too: everything is carried there from the beginning.
+func TestKeptConfigurationRuns(t *testing.T) {
+	dir := t.TempDir()
+	if err := Run(t.Context(), io.Discard, options(Options{Keep: dir, Rows: 20})); err != nil {
+		t.Fatal(err)
+	}
+	servers, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer servers.Close()
+	t.Setenv("KAFKA_BROKERS", servers.Brokers()[0])
+	t.Setenv("REGISTRY_URL", servers.RegistryURL())
+	file, err := config.Load(filepath.Join(dir, "ctbridge.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openShop(t.Context(), filepath.Join(dir, "shop.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	d := &demo{shop: s, ledger: newLedger(), options: options(Options{Log: slog.New(slog.DiscardHandler)})}
+	carry(t, d, file, servers)
+	checks, err := d.ledger.verify(t.Context(), s, d.boundary)
+	if err != nil || !checks[0].ok || !checks[1].ok || !checks[2].ok || d.ledger.complete == 0 {
+		t.Errorf("%v %v", checks, err)
+	}
+}
+
+// carry runs a bridge and a consumer until everything has arrived.
+func carry(t *testing.T, d *demo, file *config.Task, servers *embedded.Servers) {
+	t.Helper()
+	history, err := openTopics(servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder, closeRegistry, err := newDecoder(servers.RegistryURL(), d.options.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRegistry()
+	c, err := wiring.KafkaConfig(&file.Kafka)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := wiring.New(file, "test", d.options.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer task.Close()
+	d.consumer = &consumer{kafka: c, history: history, decoder: decoder, each: func(_ context.Context, a *arrival, _ *show.Message) error {
+		d.ledger.arrive(a)
+		return nil
+	}}
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return task.Run(ctx) })
+	group.Go(func() error { return d.consumer.run(ctx) })
+	group.Go(func() error {
+		defer stop()
+		return d.settle(ctx)
+	})
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -5,6 +5,12 @@ import (
 	"hash"
 )
 
+// digest is a number of changes and what stands for their sequences in order.
+type digest struct {
+	changes int
+	sum     [sha256.Size]byte
+}
+
 // running sums up change sequences as they come.
 type running struct {
 	changes int

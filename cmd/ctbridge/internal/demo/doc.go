@@ -5,7 +5,7 @@
 // Invariants:
 //
 //   - The change tables are filled by triggers alone, inside the source transaction, so that a row changed by any other program counts the
-//     same as one of the workload's. They use nothing newer than SQLite 3.24.
+//     same as one of the workload's. They use old functions of SQLite only, as they run in the user's own sqlite3, too.
 //   - The verdict is the consumer's: it looks at what the topics hold, never at what the bridge says of itself.
 //   - Everything listens on the loopback address. Without Keep nothing is left behind.
 package demo

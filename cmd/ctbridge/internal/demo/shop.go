@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -91,12 +90,6 @@ func (s *shop) transact(ctx context.Context, work func(tx *sql.Tx) error, commit
 func isBusy(err error) bool {
 	var coded interface{ Code() int }
 	return errors.As(err, &coded) && coded.Code()&0xff == 5
-}
-
-// digest is a number of changes and what stands for their sequences in order.
-type digest struct {
-	changes int
-	sum     [sha256.Size]byte
 }
 
 // newest is the newest change sequence of all tables. There is one writer at a time, so everything up to it is there.
