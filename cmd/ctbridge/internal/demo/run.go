@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	statusEvery = 20 * time.Second
+	statusEvery = 15 * time.Second
 	patience    = 15 * time.Second // without any arrival, before what is missing counts as lost
 	lookEvery   = 50 * time.Millisecond
 )

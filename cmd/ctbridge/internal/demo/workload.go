@@ -12,6 +12,7 @@ import (
 // workload is the shop's business: small transactions of every kind that the bridge has to carry.
 type workload struct {
 	random *rand.Rand
+	names  int // given so far
 }
 
 func newWorkload(seed uint64) *workload { return &workload{random: rand.New(rand.NewPCG(seed, seed))} }
@@ -23,7 +24,7 @@ var (
 )
 
 // firstCustomers is how many there are in the beginning.
-const firstCustomers = 5
+const firstCustomers = 3
 
 // open brings the first customers; in a shop that is kept from an earlier demo they are there.
 func (w *workload) open(ctx context.Context, tx *sql.Tx) error {
@@ -93,7 +94,8 @@ func (w *workload) maybe(text string) any {
 }
 
 func (w *workload) newCustomer(ctx context.Context, tx *sql.Tx) error {
-	name := w.pick(people)
+	name := people[w.names%len(people)]
+	w.names++
 	born := time.Date(1940+w.random.IntN(60), time.Month(1+w.random.IntN(12)), 1+w.random.IntN(28), 0, 0, 0, 0, time.UTC)
 	return execute(ctx, tx, "INSERT INTO customers (name, email, born, credit, since) VALUES (?, ?, ?, ?, strftime('%Y-%m-%d %H:%M:%f', 'now'))",
 		name, w.maybe(fmt.Sprintf("user%d@example.com", w.random.IntN(1000))), w.maybe(born.Format(time.DateOnly)), w.random.IntN(50)*10)
