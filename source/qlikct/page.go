@@ -27,23 +27,23 @@ func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto chang
 	if err := r.build(ctx, page, rows); err != nil {
 		return nil, err
 	}
-	return page, r.checkOrphans(ctx, page, after, reach)
+	return page, r.checkOrphans(ctx, page, after, reach.upto)
 }
 
 // reach is the range of a page.
 type reach struct {
-	upto          change.Position
-	rows, befores int64
-	more          bool // rows may remain behind it
+	upto change.Position
+	rows int64
+	more bool // rows may remain behind it
 }
 
 func (r *reader) reach(ctx context.Context, after, upto change.Position, limit int) (reach, error) {
 	var arena change.Arena
-	row, _, err := queryRow(ctx, r.q.bound, &arena, 3, string(after), string(upto), int64(limit))
+	row, _, err := queryRow(ctx, r.q.bound, &arena, 2, string(after), string(upto), int64(limit))
 	if err != nil {
 		return reach{}, err
 	}
-	out := reach{upto: upto, rows: row[1].Num, befores: row[2].Num}
+	out := reach{upto: upto, rows: row[1].Num}
 	if out.rows >= int64(limit) {
 		out.upto, out.more = change.Position(row[0].Raw), true
 	}
@@ -143,27 +143,26 @@ func (r *reader) addRow(page *source.Page, row []change.Value) error {
 	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, before))
 }
 
-// checkOrphans compares the number of before-images in the page's range with the pairs found: the join does not show a
-// before-image without update, and it must not vanish (I3).
-func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after change.Position, reach reach) error {
+// checkOrphans compares the number of rows in the page's range with what was read: the join does not show a before-image without update, and it
+// must not vanish (I3). It counts after the reading, so that rows that come meanwhile can only raise a question, not answer one.
+func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
 	if page.Failed != nil || page.Cut {
-		// Less was read than counted. The orphans among what was read are looked for with the page that ends behind them.
-		n := len(page.Events)
-		if n == 0 || reach.befores == 0 {
+		if len(page.Events) == 0 {
 			return nil
 		}
-		return r.takeOrphans(ctx, page, after, page.Events[n-1].Position)
+		upto = page.Events[len(page.Events)-1].Position
 	}
-	paired := int64(0)
+	read := int64(len(page.Events))
 	for i := range page.Events {
 		if page.Events[i].Op == change.OpUpdate && page.Events[i].Before != nil {
-			paired++
+			read++
 		}
 	}
-	if reach.befores <= paired {
-		return nil
+	rows, err := r.countOf(ctx, r.q.rows, after, upto)
+	if err != nil || rows <= read {
+		return err
 	}
-	return r.takeOrphans(ctx, page, after, reach.upto)
+	return r.takeOrphans(ctx, page, after, upto)
 }
 
 const orphansNamed = 1000

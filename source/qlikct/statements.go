@@ -10,12 +10,12 @@ import (
 
 // statements are the compiled queries of one change table. Their texts never change, whatever the positions (case 85).
 type statements struct {
-	bound     source.Statement // after, upto, limit: newest sequence among the next rows, their number, before-images among them
+	bound     source.Statement // after, upto, limit: newest sequence among the next rows, and their number
 	page      source.Statement // after, upto, after, upto: events with their before-images, by left self-join
 	group     source.Statement // position: all rows of one sequence, before-images included
 	positions source.Statement // after, upto
 	count     source.Statement // after, upto
-	befores   source.Statement // after, upto: number of before-images
+	rows      source.Statement // after, upto: number of rows, before-images included
 	orphans   source.Statement // after, upto, limit: sequences of before-images without update
 	peek      source.Statement // after, limit
 	newest    string           // text of this table's arm of the detection query, without the ordinal
@@ -109,19 +109,14 @@ func (b *builder) pageQuery() (string, []change.Column) {
 }
 
 // boundQuery looks how far the next rows reach. It bounds both sides of the page's join: a planner that may read the right side to the end of the
-// table for a page of the left one, does.
+// table for a page of the left one, does. An index on the sequence answers it alone.
 func (b *builder) boundQuery() (string, []change.Column) {
 	seq := b.dialect.Quote(b.h.sequence.Name)
-	oper := b.h.oper
-	if oper == nil {
-		oper = b.h.operation
-	}
-	inner := "SELECT " + b.sequence("l") + " AS " + seq + ", l." + b.dialect.Quote(oper.Name) + " AS " + b.dialect.Quote(oper.Name) + " FROM " + b.table + " l WHERE " + b.between("l") +
+	inner := "SELECT " + b.sequence("l") + " AS " + seq + " FROM " + b.table + " l WHERE " + b.between("l") +
 		" ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
-	text := "SELECT MAX(" + b.sequence("n") + "), COUNT(*), SUM(CASE WHEN " + b.isBefore("n") + " THEN 1 ELSE 0 END) FROM (" + inner + ") n"
-	newest, befores := *b.h.sequence, countColumn
-	newest.Nullable, befores.Nullable = true, true
-	return text, []change.Column{newest, countColumn, befores}
+	newest := *b.h.sequence
+	newest.Nullable = true
+	return "SELECT MAX(" + b.sequence("n") + "), COUNT(*) FROM (" + inner + ") n", []change.Column{newest, countColumn}
 }
 
 func (b *builder) groupQuery() (string, []change.Column) {
@@ -142,8 +137,8 @@ func (b *builder) countQuery() (string, []change.Column) {
 	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isEvent("l"), []change.Column{countColumn}
 }
 
-func (b *builder) beforesQuery() (string, []change.Column) {
-	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l"), []change.Column{countColumn}
+func (b *builder) rowsQuery() (string, []change.Column) {
+	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l"), []change.Column{countColumn}
 }
 
 func (b *builder) orphansQuery() (string, []change.Column) {
@@ -186,7 +181,7 @@ func newStatements(engine source.Engine, changes change.TableID, data []change.C
 		group:     prepare((*builder).groupQuery),
 		positions: prepare((*builder).positionsQuery),
 		count:     prepare((*builder).countQuery),
-		befores:   prepare((*builder).beforesQuery),
+		rows:      prepare((*builder).rowsQuery),
 		orphans:   prepare((*builder).orphansQuery),
 		peek:      prepare((*builder).peekQuery),
 	}
