@@ -27,9 +27,9 @@ func TestCase20_OrderAndCounters(t *testing.T) {
 	w.add("parcel", "U", 4, "t2", 1, "b")
 	w.add("depot", "D", 5, "t3", 7, "d")
 	stop := w.start()
-	got := w.ledger.wait(t, "six records", count(5))
+	w.ledger.wait(t, "five records", count(5))
 	w.add("parcel", "I", 6, "t3", 2, "c") // the transaction goes on after its end was told: it counts on
-	got = w.ledger.wait(t, "seventh record", count(6))
+	got := w.ledger.wait(t, "sixth record", count(6))
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,6 @@ type memory struct {
 	changed map[string]bool              // by table: its structure is another than captured
 
 	applied, closed change.Position
-	clocked         bool
 }
 
 func newMemory(names ...string) *memory {

@@ -108,6 +108,7 @@ func (h *horizon) limit(ctx context.Context) (limit change.Position, bound bool,
 		return limit, true, err
 	case PolicyStatus, PolicyAuto:
 		return h.status(ctx)
+	case PolicySettle, PolicySnapshot:
 	}
 	return "", false, nil
 }

@@ -80,6 +80,7 @@ func (k *TextKey) Append(dst []byte, ev *change.Event) ([]byte, bool, error) {
 		return append(dst, k.name...), true, nil
 	case KeyTransactionID:
 		return append(dst, ev.TransactionID...), true, nil
+	case KeyNone, KeyPrimaryKey, KeyColumns:
 	}
 	return k.appendColumns(dst, ev, k.columns)
 }
@@ -103,6 +104,7 @@ func (k *TextKey) hasKey(ev *change.Event) bool {
 		return true
 	case KeyTransactionID:
 		return len(ev.TransactionID) > 0
+	case KeyNone, KeyPrimaryKey, KeyColumns:
 	}
 	return len(k.columns) > 0 && ev.Row() != nil
 }

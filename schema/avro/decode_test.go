@@ -131,8 +131,12 @@ func shows(in *json.Decoder, n *envelope.Node, want any) error {
 	}
 	for i := range n.Fields {
 		f := &n.Fields[i]
-		if name, err := in.Token(); err != nil || name != f.InAvro() {
-			return fmt.Errorf("member %v, %v; want %s", name, err, f.InAvro())
+		name, err := in.Token()
+		if err != nil {
+			return fmt.Errorf("member %s: %w", f.InAvro(), err)
+		}
+		if name != f.InAvro() {
+			return fmt.Errorf("member %v, want %s", name, f.InAvro())
 		}
 		if err := shows(in, f.Node, record[f.InAvro()]); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)

@@ -49,6 +49,7 @@ func (c compiler) node(n *envelope.Node, path string) error {
 		c.Open()
 		defer c.Close()
 		return c.node(n.Inner, path)
+	case envelope.Leaf:
 	}
 	write := writerOf(n.Avro.Kind)
 	if write == nil {

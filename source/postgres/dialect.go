@@ -35,6 +35,7 @@ func (dialect) Param(n int, kind source.ArgKind) string {
 		return p + "::bigint"
 	case source.ArgBytes:
 		return p + "::bytea"
+	case source.ArgText:
 	}
 	return p
 }
