@@ -63,6 +63,7 @@ func (s *session) finish(then Fault) bool {
 	case Hang:
 		s.wire.flush(0)
 		return s.hang()
+	case Answer:
 	}
 	s.wire.flush(endOfMessage)
 	if s.settle > 0 {
