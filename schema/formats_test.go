@@ -61,7 +61,7 @@ func TestRegisteredFrame(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(message), "kept\x00\x01\x02\x03\x04") {
 		t.Fatalf("%q, %v", message, err)
 	}
-	id, body, ok := SchemaID(message[len("kept"):])
+	id, body, ok := ReadFrame(message[len("kept"):])
 	if id != b.id || !ok {
 		t.Errorf("%d, %v", id, ok)
 	}
@@ -96,7 +96,7 @@ func TestFrameAllocatesNothing(t *testing.T) {
 func TestSchemaIDOfOtherMessages(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{"", "\x00\x00\x00\x00", "\x01\x00\x00\x00\x01x", `{"a":1}`} {
-		if _, body, ok := SchemaID([]byte(message)); ok || string(body) != message {
+		if _, body, ok := ReadFrame([]byte(message)); ok || string(body) != message {
 			t.Errorf("%q is taken for a framed message", message)
 		}
 	}
@@ -187,7 +187,7 @@ func TestThroughTheRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, body, _ := SchemaID(message)
+	id, body, _ := ReadFrame(message)
 	text, err := client.ByID(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

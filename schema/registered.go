@@ -107,8 +107,8 @@ func (f *framed) Append(dst []byte, ev *change.Event) ([]byte, error) {
 	return out, nil
 }
 
-// SchemaID reads the frame of a message; ok is false where there is none.
-func SchemaID(message []byte) (id int, body []byte, ok bool) {
+// ReadFrame reads the frame of a message; ok is false where there is none.
+func ReadFrame(message []byte) (id int, body []byte, ok bool) {
 	if len(message) < frameSize || message[0] != 0 {
 		return 0, message, false
 	}
