@@ -6,6 +6,7 @@ SHELL := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 10s
 BENCH    ?= .
+ROWS     ?= 300000
 PKG      ?= ./...
 
 # Tools are built once and kept outside of the tree.
@@ -18,7 +19,7 @@ RACED := ./bridge ./bridge/checkpoint/... ./source ./source/qlikct ./source/sqli
 
 .PHONY: help
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## the static binary ./ctbridge
@@ -70,7 +71,11 @@ golden: ## write the golden files anew: read the diff before you commit it
 	go test -count=1 $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 .PHONY: bench
-bench: ## the benchmarks; BENCH and PKG choose among them
+bench: ## the whole bridge beside its ceilings on real servers, as a table; ROWS sets the size
+	go run ./test/stack run -only kafka,registry,postgres,mariadb -- go run ./test/bench -rows $(ROWS)
+
+.PHONY: microbench
+microbench: ## the Go benchmarks; BENCH and PKG choose among them
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
 .PHONY: ci
