@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ErrUnsupported is returned on systems without /proc and parent-death signals.
@@ -54,17 +56,54 @@ func (p Process) signal(sig os.Signal) error {
 	return nil
 }
 
-// signalTree signals the process first and then everything below it, so that no parent starts new children meanwhile.
+// signalTree signals the process and everything below it. All of them are frozen first, so that none starts a child
+// that would be missed.
 func (p Process) signalTree(sig os.Signal) error {
+	var errs []error
+	frozen := p.freeze()
+	for _, each := range frozen {
+		errs = append(errs, each.signal(sig))
+	}
+	if sig != sigPause {
+		for _, each := range frozen {
+			errs = append(errs, each.signal(sigResume))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// freeze pauses the tree, parents first, and returns its processes.
+func (p Process) freeze() []Process {
 	if !p.Alive() {
 		return nil
 	}
-	below := descendants(p.PID)
-	errs := []error{p.signal(sig)}
-	for _, child := range below {
-		errs = append(errs, child.signal(sig))
+	tree := []Process{p}
+	p.halt()
+	for known := 0; known < len(tree); {
+		known = len(tree)
+		for _, child := range descendants(p.PID) {
+			if !slices.Contains(tree, child) {
+				tree = append(tree, child)
+				child.halt()
+			}
+		}
 	}
-	return errors.Join(errs...)
+	return tree
+}
+
+// halt pauses one process and waits until it stands, because a fork that is under way still brings its child. One that
+// waits in the kernel (D) has its child already. A process that we may not signal comes back as the caller's error.
+func (p Process) halt() {
+	p.signal(sigPause)
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for range 100 {
+		stat, err := readStat(p.PID)
+		if err != nil || stat.start != p.Start || strings.IndexByte("TtDZX", stat.state) >= 0 {
+			return
+		}
+		<-ticker.C
+	}
 }
 
 // procStat is the part of /proc/<pid>/stat that is used here.

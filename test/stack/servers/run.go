@@ -56,22 +56,43 @@ func stillMissing(opts Options) ([]string, error) {
 	return missing, nil
 }
 
-// foreground runs argv in the foreground; started is told its process.
+// gate is a shell that becomes argv once a line arrives on file 3, with the same pid; if none arrives, it ends.
+const gate = `read -r line <&3 || exit 1; exec 3<&-; exec "$@"`
+
+// foreground runs argv with our files; started is told its process before argv begins, so that a launcher that is
+// killed at any instant has either told the keeper or started nothing.
 func foreground(ctx context.Context, argv, env []string, started func(pid int) error) (int, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = overlay(env)
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return 1, err
+	}
+	closed, open, err := os.Pipe()
+	if err != nil {
+		return 1, err
+	}
+	defer open.Close()
+	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", gate, "sh"}, argv...)...)
+	cmd.Env, cmd.ExtraFiles = overlay(env), []*os.File{closed}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.WaitDelay = 15 * time.Second
 	cmd.Cancel = func() error { return identify(cmd.Process.Pid).signalTree(syscall.SIGTERM) }
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	closed.Close()
+	if err != nil {
 		return 1, err
 	}
 	told := started(cmd.Process.Pid)
-	err := cmd.Wait()
+	if told == nil {
+		_, told = fmt.Fprintln(open)
+	}
+	open.Close()
+	return outcome(ctx, argv[0], cmd.Wait(), told)
+}
+
+func outcome(ctx context.Context, name string, err, told error) (int, error) {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return 1, errors.Join(fmt.Errorf("%s: %w", argv[0], context.Cause(ctx)), told)
+		return 1, errors.Join(fmt.Errorf("%s: %w", name, context.Cause(ctx)), told)
 	case errors.As(err, &exit):
 		return max(exit.ExitCode(), 1), told
 	case err != nil:
