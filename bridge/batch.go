@@ -11,7 +11,7 @@ import (
 type batch struct {
 	records, bytes int
 	counts         map[CommitKey]int
-	begin, latest  time.Time // of the first and the last record
+	begin, latest  time.Time // of the first and the last row
 	oldest         time.Time
 
 	slabs   [][]byte // full ones first
@@ -54,13 +54,17 @@ func (b *batch) keep(encoded []byte) []byte {
 	return encoded[:len(encoded):len(encoded)]
 }
 
-func (b *batch) add(r *change.Record, now time.Time) {
-	if b.records == 0 {
+func (b *batch) add(r *change.Record) {
+	b.records++
+	b.bytes += r.Size()
+}
+
+// touch notes the time of a published row.
+func (b *batch) touch(now time.Time) {
+	if b.begin.IsZero() {
 		b.begin = now
 	}
 	b.latest = now
-	b.records++
-	b.bytes += r.Size()
 }
 
 func (b *batch) count(ev *change.Event) {

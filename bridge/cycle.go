@@ -190,6 +190,7 @@ func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
 // note remembers a published row: its table's position, the look-back, the counts of the commit.
 func (r *Runner) note(t *table, ev *change.Event) {
 	now := r.options.Now()
+	r.batch.touch(now)
 	t.passed(ev.Position, now)
 	t.state.Verified = max(t.state.Verified, t.newest) // the poll that saw it came before the catalog was asked
 	r.state.Task.Position = max(r.state.Task.Position, ev.Position)

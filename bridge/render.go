@@ -54,7 +54,7 @@ func (r *Runner) send(ctx context.Context, record *change.Record) error {
 	if err := r.sink.Publish(ctx, record); err != nil {
 		return err
 	}
-	r.batch.add(record, r.options.Now())
+	r.batch.add(record)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package qlikct
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,10 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto ch
 
 func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slots.sequence].Raw) }
 
+func (r *reader) sameSequence(a, b []change.Value) bool {
+	return bytes.Equal(a[r.slots.sequence].Raw, b[r.slots.sequence].Raw)
+}
+
 // poison names the row that could not be decoded, where its sequence was.
 func (r *reader) poison(row []change.Value, err error) error {
 	if fault.ClassOf(err) != fault.Poison {
@@ -88,7 +93,7 @@ func (r *reader) poison(row []change.Value, err error) error {
 
 // dropGroup removes the rows at the end that share the sequence of a failed row.
 func (r *reader) dropGroup(batch [][]change.Value, failed []change.Value) [][]change.Value {
-	for len(batch) > 0 && r.sequenceOf(batch[len(batch)-1]) == r.sequenceOf(failed) {
+	for len(batch) > 0 && r.sameSequence(batch[len(batch)-1], failed) {
 		batch = batch[:len(batch)-1]
 	}
 	return batch
@@ -109,7 +114,7 @@ func (r *reader) build(ctx context.Context, page *source.Page, rows [][]change.V
 	page.Events = make([]change.Event, 0, len(rows))
 	for i := 0; i < len(rows); {
 		next := i + 1
-		for next < len(rows) && r.sequenceOf(rows[next]) == r.sequenceOf(rows[i]) {
+		for next < len(rows) && r.sameSequence(rows[next], rows[i]) {
 			next++
 		}
 		var err error
