@@ -190,6 +190,7 @@ func (r *Runner) asked() []source.Progress {
 
 // stopTable takes a table out of the session; it is tried again with a growing pause. The other tables go on.
 func (r *Runner) stopTable(id change.TableID, stage Stage, err error) {
+	err = withHint(err)
 	t := r.troubles[id]
 	if t == nil {
 		t = &trouble{pause: backoff{least: time.Second, most: time.Minute}}
@@ -207,6 +208,14 @@ func (r *Runner) stopTable(id change.TableID, stage Stage, err error) {
 	r.options.Observer.Failed(stage, fault.ClassOf(err), err)
 	r.options.Observer.TableChanged(id, t.state, version, err)
 	r.options.Log.Error("table stopped", "table", id.String(), "stage", string(stage), "error", err)
+}
+
+// withHint says what helps against a row that cannot be carried, where its error does not say it better.
+func withHint(err error) error {
+	if fault.ClassOf(err) != fault.Poison || fault.HintOf(err) != "" {
+		return err
+	}
+	return fault.New(fault.Poison, "", err, "repair the row in the change table, and the table goes on with it; or leave the column out with source.qlik.ignore_columns")
 }
 
 // isMissing asks the error itself: a layout knows what a missing change table looks like.

@@ -245,4 +245,3 @@ func (r *running) metric(name string) float64 {
 	}
 	return 0
 }
-
