@@ -98,8 +98,3 @@ func certificateVerdict(err error) (verdict, bool) {
 func isFenced(err error) bool {
 	return errors.Is(err, errFenced) || errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrInvalidProducerEpoch)
 }
-
-// isConsequence reports whether the error only follows from an earlier one.
-func isConsequence(err error) bool {
-	return errors.Is(err, sarama.ErrTransactionNotReady) || errors.Is(err, sarama.ErrTransitionNotAllowed) || errors.Is(err, sarama.ErrShuttingDown)
-}

@@ -146,8 +146,8 @@ func TestConnectionsCutAtRandom(t *testing.T) {
 			if err := h.sink.EnsureTopic(t.Context(), h.topic, change.DataTopic); err != nil {
 				t.Fatal(err)
 			}
-			const total = 40_000
-			stop := cut.keepCutting(50 * time.Millisecond)
+			const total = 200_000
+			stop := cut.keepCutting(3 * time.Millisecond)
 			h.publish(t, total, 3000)
 			stop()
 			h.check(t, c, total, kind == "transactional" || h.falls == 0)
@@ -187,6 +187,9 @@ func TestPassingErrors(t *testing.T) {
 			h.publish(t, 30_000, 2000)
 			handle.Remove()
 			h.check(t, c, 30_000, true)
+			if h.falls > 0 {
+				t.Errorf("started again %d times", h.falls)
+			}
 			if handle.Hits() == 0 {
 				t.Error("no fault was injected")
 			}
@@ -316,27 +319,23 @@ func commit(t *testing.T, s sinktest.Sink, records ...*change.Record) {
 	}
 }
 
-// The brokers end a transaction that takes too long. That looks like a fencing, but no other instance is there: the cycle starts again.
-func TestTransactionTimeoutIsNotATakeover(t *testing.T) {
+// A transaction that takes too long is given up, and the cycle starts again.
+func TestTransactionTimeout(t *testing.T) {
 	eachKafka(t, func(t *testing.T, c kafka.Config) {
-		// The sink would give up first, so its idea of the timeout is longer than what the coordinator does in this test.
 		id, topic, checkpoint := name("task"), name("parcel"), name("checkpoint")
 		c.TransactionTimeout = time.Second
 		s := transactional(t, c, id, checkpoint)
 		open(t, s)
-		if err := s.Publish(t.Context(), record(topic, "k", "1")); err != nil {
-			t.Fatal(err)
-		}
-		deadline := time.After(60 * time.Second)
-		ticker := time.NewTicker(200 * time.Millisecond)
+		deadline := time.After(30 * time.Second)
+		ticker := time.NewTicker(50 * time.Millisecond)
 		defer ticker.Stop()
-		for {
-			err := s.Publish(t.Context(), record(topic, "k", "more"))
-			if err != nil {
-				if fault.ClassOf(err) != fault.Retry {
-					t.Errorf("class %v: %v", fault.ClassOf(err), err)
+		for published := 0; ; published++ {
+			r := record(topic, "k", "")
+			r.Value = noise(70_000) // enough to be sent at once
+			if err := s.Publish(t.Context(), r); err != nil {
+				if fault.ClassOf(err) != fault.Retry || published < 5 {
+					t.Errorf("after %d records class %v: %v", published, fault.ClassOf(err), err)
 				}
-				t.Log(err)
 				break
 			}
 			select {
@@ -351,9 +350,37 @@ func TestTransactionTimeoutIsNotATakeover(t *testing.T) {
 		}
 		commit(t, s, record(topic, "k", "2"))
 		if got := tail(t, c, topic); len(got) != 1 || string(got[0].Value) != "2" {
-			t.Errorf("readers see %v", got)
+			t.Errorf("readers see %d records", len(got))
 		}
 	})
+}
+
+// When the brokers end a transaction themselves the producer looks fenced, but no other instance has started: the cycle starts again.
+func TestMovedEpochIsNotATakeover(t *testing.T) {
+	t.Parallel()
+	for _, key := range []kmsg.Key{kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.EndTxn} {
+		for _, code := range []*kerr.Error{kerr.InvalidProducerEpoch, kerr.ProducerFenced} {
+			t.Run(fmt.Sprint(key.Name(), " ", code.Message), func(t *testing.T) {
+				t.Parallel()
+				servers := broker(t)
+				s := transactional(t, kafka.Config{Brokers: servers.Brokers()}, "task.0", "checkpoint")
+				open(t, s)
+				servers.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: code})
+				err := s.Publish(t.Context(), record("parcel", "k", "1"))
+				if err == nil {
+					err = s.Commit(t.Context(), nil)
+				}
+				if err == nil || fault.ClassOf(err) != fault.Retry || !strings.Contains(fault.HintOf(err), "transaction timeout") {
+					t.Errorf("class %v: %v", fault.ClassOf(err), err)
+				}
+				s.Abort(t.Context())
+				if _, err := s.Open(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				commit(t, s, record("parcel", "k", "2"))
+			})
+		}
+	}
 }
 
 // A leader that refuses a batch as too large: only that table stops, and nothing is tried again.

@@ -64,7 +64,7 @@ func (i *Idempotent) Publish(ctx context.Context, r *change.Record) error {
 		return err
 	}
 	if err == nil {
-		err = i.session.send(ctx, newMessage(r))
+		err = i.session.send(ctx, r)
 	}
 	i.broken = err
 	return err

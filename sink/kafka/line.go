@@ -15,7 +15,7 @@ import (
 var errCut = errors.New("connection closed by ctbridge")
 
 // line opens the connections of one session and can cut them all at once. Cutting is how a context ends calls of the client, which know
-// no context: reads and writes fail, new connections are refused, and back-offs shrink to nothing (see backoff).
+// no context: reads and writes fail and new connections are refused.
 type line struct {
 	tls     *tls.Config // nil = plain text
 	timeout time.Duration
@@ -152,13 +152,19 @@ const (
 	lastBackoff  = time.Second
 )
 
-// backoff doubles from firstBackoff to lastBackoff; on a cut line it is zero, so that retries run out at once.
-func (l *line) backoff(retries, _ int) time.Duration {
-	if l.isCut() {
-		return 0
-	}
-	return min(firstBackoff<<min(max(retries, 0), 7), lastBackoff)
+// backoff doubles from firstBackoff to lastBackoff.
+func backoff(tries int) time.Duration {
+	return min(firstBackoff<<min(max(tries, 0), 7), lastBackoff)
 }
 
-// attempts is how many retries with backoff fill about d.
-func attempts(d time.Duration) int { return 7 + int(d/lastBackoff) }
+// sleep waits and reports whether the line still holds.
+func (l *line) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !l.isCut()
+	case <-l.ctx.Done():
+		return false
+	}
+}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 )
 
@@ -40,19 +42,32 @@ func (s *session) openCheckpoint(ctx context.Context, topic string) error {
 	return err
 }
 
-// loadCheckpoint reads the entries up to and including the record at offset last. Deleted keys and markers are left out.
-func (s *session) loadCheckpoint(ctx context.Context, topic string, last int64) (map[string][]byte, error) {
+// loadCheckpoint reads the entries up to our own marker. Deleted keys and markers are left out. An open transaction of another shard holds
+// the reading up until it ends.
+func (s *session) loadCheckpoint(ctx context.Context, topic string, own checkpoint.Entry) (map[string][]byte, error) {
+	r, err := s.newReader(ctx, topic, 0, sarama.OffsetOldest)
+	if err != nil {
+		return nil, err
+	}
 	entries := map[string][]byte{}
-	err := s.readCheckpoint(ctx, topic, last, func(key string, value []byte) {
-		switch {
-		case strings.HasPrefix(key, markerPrefix):
-		case value == nil:
-			delete(entries, key)
-		default:
-			entries[key] = value
+	for seen := false; !seen; {
+		err := r.read(ctx, func(_ *sarama.RecordBatch, record *sarama.Record) error {
+			key := string(record.Key)
+			switch {
+			case strings.HasPrefix(key, markerPrefix):
+				seen = seen || key == own.Key && bytes.Equal(record.Value, own.Value)
+			case record.Value == nil:
+				delete(entries, key)
+			default:
+				entries[key] = record.Value
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-	})
-	return entries, err
+	}
+	return entries, nil
 }
 
 // lastMarker reads who started last under that key.
@@ -66,30 +81,13 @@ func (s *session) lastMarker(ctx context.Context, topic, key string) (marker, er
 	if err != nil {
 		return last, err
 	}
-	var unreadable error
-	err = s.readCheckpoint(ctx, topic, end-1, func(k string, value []byte) {
-		if k == key && value != nil {
-			unreadable = json.Unmarshal(value, &last)
-		}
-	})
-	return last, errors.Join(err, unreadable)
-}
-
-// readCheckpoint hands over every committed record of the checkpoint topic from the start to offset last. An open transaction of another
-// shard holds the reading up until it ends.
-func (s *session) readCheckpoint(ctx context.Context, topic string, last int64, each func(key string, value []byte)) error {
-	r, err := s.newReader(ctx, topic, 0, sarama.OffsetOldest)
-	if err != nil {
-		return err
-	}
-	for r.next <= last {
-		err := r.read(ctx, func(_ *sarama.RecordBatch, record *sarama.Record) error {
-			each(string(record.Key), record.Value)
-			return nil
+	for r.next < end && err == nil {
+		err = r.read(ctx, func(_ *sarama.RecordBatch, record *sarama.Record) error {
+			if string(record.Key) != key || record.Value == nil {
+				return nil
+			}
+			return json.Unmarshal(record.Value, &last)
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return last, err
 }

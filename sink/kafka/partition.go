@@ -3,8 +3,6 @@ package kafka
 import (
 	"encoding/binary"
 	"hash/crc32"
-
-	"github.com/IBM/sarama"
 )
 
 // hashes are the partitioners by name: partition = hash(key) mod partitions, as the two families of clients do it.
@@ -12,17 +10,6 @@ var hashes = map[string]func([]byte) uint32{
 	"murmur2": func(key []byte) uint32 { return murmur2(key) & 0x7fffffff },
 	"crc32":   crc32.ChecksumIEEE,
 }
-
-// partitioner sends equal partition keys to one partition, whatever the state of the leaders (I4).
-type partitioner struct{ hash func([]byte) uint32 }
-
-// Partition chooses by PartitionBy, else by the key, else by the table's name: never at random.
-func (p partitioner) Partition(msg *sarama.ProducerMessage, partitions int32) (int32, error) {
-	return int32(p.hash(msg.Metadata.(*message).partitionBy) % uint32(partitions)), nil
-}
-
-// RequiresConsistency says that a partition without leader is waited for, not avoided.
-func (p partitioner) RequiresConsistency() bool { return true }
 
 // murmur2 is MurmurHash2, 32 bit, with the seed of the Java clients (org.apache.kafka.common.utils.Utils.murmur2).
 func murmur2(data []byte) uint32 {

@@ -41,7 +41,7 @@ func (s *session) newReader(ctx context.Context, topic string, partition int32, 
 func (r *reader) bound(ctx context.Context, which int64) (int64, error) {
 	var block *sarama.OffsetResponseBlock
 	err := r.ask(ctx, func(leader *sarama.Broker) (sarama.KError, error) {
-		request := sarama.NewOffsetRequest(r.s.front.Config().Version)
+		request := sarama.NewOffsetRequest(r.s.client.Config().Version)
 		request.IsolationLevel = sarama.ReadCommitted
 		request.AddBlock(r.topic, r.partition, which, 1)
 		response, err := leader.GetAvailableOffsets(request)
@@ -92,7 +92,7 @@ func (r *reader) ask(ctx context.Context, question func(leader *sarama.Broker) (
 	for try := 0; ; try++ {
 		var code sarama.KError
 		err := r.s.call(ctx, func() error {
-			leader, err := r.s.front.Leader(r.topic, r.partition)
+			leader, err := r.s.client.Leader(r.topic, r.partition)
 			if err != nil {
 				return err
 			}
@@ -113,18 +113,18 @@ func (r *reader) ask(ctx context.Context, question func(leader *sarama.Broker) (
 	}
 }
 
-// leaderTries with the line's back-off fill about ten seconds.
+// leaderTries with their back-off fill about ten seconds.
 const leaderTries = 14
 
 func (r *reader) lookAgain(ctx context.Context, try int) error {
-	timer := time.NewTimer(r.s.line.backoff(try, leaderTries))
+	timer := time.NewTimer(backoff(try))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	err := r.s.call(ctx, func() error { return r.s.front.RefreshMetadata(r.topic) })
+	err := r.s.call(ctx, func() error { return r.s.client.RefreshMetadata(r.topic) })
 	if hasMoved(err) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func hasMoved(err error) bool {
 }
 
 func (r *reader) request() *sarama.FetchRequest {
-	request := &sarama.FetchRequest{Version: 11, MinBytes: 1, MaxBytes: r.size, MaxWaitTime: int32(r.wait.Milliseconds()), Isolation: sarama.ReadCommitted, SessionEpoch: -1}
+	request := &sarama.FetchRequest{Version: 11, MinBytes: 1, MaxBytes: sarama.MaxResponseSize / 2, MaxWaitTime: int32(r.wait.Milliseconds()), Isolation: sarama.ReadCommitted, SessionEpoch: -1}
 	request.AddBlock(r.topic, r.partition, r.next, r.size, -1)
 	return request
 }

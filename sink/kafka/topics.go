@@ -45,7 +45,7 @@ func illegal(r rune) bool {
 
 // ensure creates a topic that does not exist; a known one costs nothing. Errors have the class that fits a data topic.
 func (s *session) ensure(ctx context.Context, name string, role change.TopicRole) error {
-	if s.topics[name] != nil {
+	if s.topics[name] {
 		return nil
 	}
 	if err := CheckTopicName(name); err != nil {
@@ -66,7 +66,7 @@ func (s *session) ensure(ctx context.Context, name string, role change.TopicRole
 	if err := s.usable(name, found); err != nil {
 		return err
 	}
-	s.topics[name] = &topicUse{}
+	s.topics[name] = true
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (s *session) describe(ctx context.Context, name string) (*sarama.TopicMetad
 		if err != nil {
 			return err
 		}
-		request := sarama.NewMetadataRequest(s.front.Config().Version, []string{name})
+		request := sarama.NewMetadataRequest(s.client.Config().Version, []string{name})
 		request.IncludeTopicAuthorizedOperations = true
 		response, err = broker.GetMetadata(request)
 		return err
@@ -110,15 +110,15 @@ func (s *session) describe(ctx context.Context, name string) (*sarama.TopicMetad
 	return response.Topics[0], nil
 }
 
-// anyBroker gives a connected broker and leaves fresh metadata of the topic in the front client.
+// anyBroker gives a connected broker and leaves fresh metadata of the topic in the client.
 func (s *session) anyBroker(topic string) (*sarama.Broker, error) {
 	var code sarama.KError
-	if err := s.front.RefreshMetadata(topic); err != nil && !errors.As(err, &code) {
+	if err := s.client.RefreshMetadata(topic); err != nil && !errors.As(err, &code) {
 		return nil, err
 	} else if errors.Is(err, sarama.ErrSASLAuthenticationFailed) {
 		return nil, err
 	}
-	if broker := s.front.LeastLoadedBroker(); broker != nil {
+	if broker := s.client.LeastLoadedBroker(); broker != nil {
 		return broker, nil
 	}
 	return nil, sarama.ErrOutOfBrokers
@@ -131,7 +131,7 @@ func (s *session) create(ctx context.Context, name string, role change.TopicRole
 	}
 	settings := s.conf.settings(role)
 	err := s.call(ctx, func() error {
-		admin, err := sarama.NewClusterAdminFromClient(s.front)
+		admin, err := sarama.NewClusterAdminFromClient(s.client)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *session) create(ctx context.Context, name string, role change.TopicRole
 	case err == nil || errors.Is(err, sarama.ErrTopicAlreadyExists):
 		return nil
 	case errors.Is(err, sarama.ErrInvalidReplicationFactor):
-		err = fmt.Errorf("replication factor %d, but the cluster has %d broker(s): %w", settings.ReplicationFactor, len(s.front.Brokers()), err)
+		err = fmt.Errorf("replication factor %d, but the cluster has %d broker(s): %w", settings.ReplicationFactor, len(s.client.Brokers()), err)
 	case errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed):
 		return fault.New(fault.Table, "create topic "+name, err, "grant Create on the topic or the cluster to this user, or create the topic by hand")
 	}
@@ -187,25 +187,11 @@ func led(t *sarama.TopicMetadata) bool {
 	return len(t.Partitions) > 0
 }
 
-// denied finds the topic of this session that must not be written to: a refused transaction does not say which.
-func (s *session) denied(ctx context.Context) error {
-	for name, use := range s.topics {
-		found, err := s.describe(ctx, name)
-		if err != nil {
-			return nil
-		}
-		if err := s.usable(name, found); err != nil && fault.ClassOf(err) == fault.Table {
-			return &change.TableError{Table: use.table, Err: err}
-		}
-	}
-	return nil
-}
-
 // verifyCompacted reports an existing checkpoint topic that would lose entries in time.
 func (s *session) verifyCompacted(ctx context.Context, name string) error {
 	var entries []sarama.ConfigEntry
 	err := s.call(ctx, func() error {
-		admin, err := sarama.NewClusterAdminFromClient(s.front)
+		admin, err := sarama.NewClusterAdminFromClient(s.client)
 		if err != nil {
 			return err
 		}

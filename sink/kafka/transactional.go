@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/IBM/sarama"
-
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
@@ -74,11 +72,11 @@ func (t *Transactional) open(ctx context.Context) (map[string][]byte, error) {
 	if err := s.produce(ctx, t.id, t.conf.TransactionTimeout); err != nil {
 		return nil, err
 	}
-	last, err := t.writeMarker(ctx)
+	own, err := t.writeMarker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.loadCheckpoint(ctx, t.topic, last)
+	return s.loadCheckpoint(ctx, t.topic, own)
 }
 
 // openDeadline bounds an Open.
@@ -86,26 +84,18 @@ func (c Config) openDeadline(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, c.OpenTimeout, fmt.Errorf("Kafka did not answer within %v", c.OpenTimeout))
 }
 
-// writeMarker commits the marker of this instance and returns its offset.
-func (t *Transactional) writeMarker(ctx context.Context) (int64, error) {
+// writeMarker commits the marker of this instance.
+func (t *Transactional) writeMarker(ctx context.Context) (checkpoint.Entry, error) {
 	value, err := json.Marshal(marker{Version: 1, ID: t.instance, Started: time.Now().UTC()})
-	if err != nil {
-		return 0, err
+	own := checkpoint.Entry{Key: markerPrefix + t.id, Value: value}
+	if err == nil {
+		t.begin()
+		err = t.session.sendEntry(ctx, t.topic, own)
 	}
-	m, err := t.session.checkpointMessage(t.topic, checkpoint.Entry{Key: markerPrefix + t.id, Value: value})
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = t.commit(ctx)
 	}
-	if err := t.begin(); err != nil {
-		return 0, err
-	}
-	var offset int64
-	m.offset = &offset
-	if err := t.session.send(ctx, m); err != nil {
-		return 0, err
-	}
-	err = t.commit(ctx)
-	return offset, err
+	return own, err
 }
 
 // EnsureTopic creates a missing topic with the settings of its role. Topics that were seen cost nothing.
@@ -127,10 +117,8 @@ func (t *Transactional) Publish(ctx context.Context, r *change.Record) error {
 		return err
 	}
 	if err == nil {
-		err = t.begin()
-	}
-	if err == nil {
-		err = t.session.send(ctx, newMessage(r))
+		t.begin()
+		err = t.session.send(ctx, r)
 	}
 	if err != nil {
 		return t.giveUp(ctx, err)
@@ -152,12 +140,10 @@ func (t *Transactional) Commit(ctx context.Context, entries []checkpoint.Entry) 
 	if !t.inTxn && len(entries) == 0 {
 		return nil
 	}
-	err := t.begin()
+	t.begin()
+	var err error
 	for i := 0; i < len(entries) && err == nil; i++ {
-		var m *message
-		if m, err = t.session.checkpointMessage(t.topic, entries[i]); err == nil {
-			err = t.session.send(ctx, m)
-		}
+		err = t.session.sendEntry(ctx, t.topic, entries[i])
 	}
 	if err == nil {
 		err = t.commit(ctx)
@@ -168,18 +154,13 @@ func (t *Transactional) Commit(ctx context.Context, entries []checkpoint.Entry) 
 	return nil
 }
 
-// begin begins a transaction, in the client only: the brokers hear of it with the first record.
-func (t *Transactional) begin() error {
-	if t.inTxn {
-		return nil
+// begin begins a transaction, here only: the brokers hear of it with the first batch. We give up a little before they would.
+func (t *Transactional) begin() {
+	if !t.inTxn {
+		t.inTxn = true
+		t.timer = time.NewTimer(t.conf.TransactionTimeout / 10 * 9)
+		t.session.timeUp = t.timer.C
 	}
-	if err := t.session.producer.BeginTxn(); err != nil {
-		return t.session.fail("begin transaction", err)
-	}
-	t.inTxn = true
-	t.timer = time.NewTimer(t.conf.TransactionTimeout) // the brokers would end it then
-	t.session.window.timeUp = t.timer.C
-	return nil
 }
 
 // commit waits for all acks (I1) and ends the transaction.
@@ -189,7 +170,7 @@ func (t *Transactional) commit(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, t.conf.TransactionTimeout, errTimeUp)
 	defer cancel()
-	if err := t.session.call(ctx, t.session.producer.CommitTxn); err != nil {
+	if err := t.session.call(ctx, func() error { return t.session.writer.end(true) }); err != nil {
 		return t.session.fail("commit transaction", err)
 	}
 	t.leaveTxn()
@@ -199,7 +180,7 @@ func (t *Transactional) commit(ctx context.Context) error {
 func (t *Transactional) leaveTxn() {
 	t.inTxn = false
 	t.timer.Stop()
-	t.session.window.timeUp = nil
+	t.session.timeUp = nil
 }
 
 // Abort gives up everything since the last Commit and ends the session.
@@ -218,7 +199,7 @@ func (t *Transactional) Abort(ctx context.Context) error {
 // Close ends the session; an open transaction is aborted.
 func (t *Transactional) Close() error {
 	if t.session != nil {
-		t.abortTxn(t.session.line.ctx)
+		t.abortTxn(t.session.line.ctx) // if it fails, the brokers do it in time
 		t.end()
 	}
 	return nil
@@ -247,25 +228,17 @@ func (t *Transactional) end() {
 	t.session, t.broken = nil, nil
 }
 
-// giveUp aborts after an error and finds out its cause: the client tells of a fencing only in answer to an abort, and the first error that a
-// record brings back may only follow from the real one.
+// giveUp aborts after an error. The error of a producer that was fenced gets its meaning from who started last.
 func (t *Transactional) giveUp(ctx context.Context, err error) error {
 	if t.session == nil {
 		return err
 	}
 	aborted := t.abortTxn(ctx)
-	if f := t.session.window.failure(); f != nil && isConsequence(err) {
-		err = t.session.failed("publish", f, nil)
-	}
 	switch {
-	case isFenced(aborted):
-		err = t.verdict(ctx, aborted)
 	case isFenced(err):
 		err = t.verdict(ctx, err)
-	case errors.Is(err, sarama.ErrTopicAuthorizationFailed):
-		if denied := t.session.denied(ctx); denied != nil {
-			err = denied
-		}
+	case isFenced(aborted):
+		err = t.verdict(ctx, aborted)
 	}
 	t.broken = err
 	return err
@@ -273,13 +246,20 @@ func (t *Transactional) giveUp(ctx context.Context, err error) error {
 
 // abortTxn aborts the open transaction within closeTime, also when the context has ended.
 func (t *Transactional) abortTxn(ctx context.Context) error {
-	if !t.inTxn || t.session.line.isCut() {
+	if !t.inTxn {
 		return nil
 	}
 	t.leaveTxn()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeTime, errors.New("abort took too long"))
 	defer cancel()
-	return t.session.call(ctx, t.session.producer.AbortTxn)
+	ended := t.session.writer.stop()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		t.session.line.cut()
+		return context.Cause(ctx)
+	}
+	return t.session.call(ctx, func() error { return t.session.writer.end(false) })
 }
 
 // verdict tells a takeover by another instance from a transaction that the brokers ended because it took too long: the last marker in the

@@ -45,12 +45,9 @@ func TestPartitionersAgreeWithTheClients(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := newMessage(&change.Record{Topic: "t", Key: append([]byte{}, key...)})
-			got, err := partitioner{hashes[name]}.Partition(&m.ProducerMessage, partitions)
-			if err != nil || got != want {
-				t.Fatalf("%s: partition %d, want %d (%v)", name, got, want, err)
+			if got := int32(hashes[name](key) % uint32(partitions)); got != want {
+				t.Fatalf("%s: partition %d, want %d", name, got, want)
 			}
-			m.release()
 		}
 	})
 }
@@ -59,15 +56,7 @@ func TestPartitionersAgreeWithTheClients(t *testing.T) {
 func TestCase74_PartitionWithoutKey(t *testing.T) {
 	t.Parallel()
 	table := change.TableID{Schema: "shop", Name: "log"}
-	partition := func(r *change.Record) int32 {
-		m := newMessage(r)
-		defer m.release()
-		p, err := partitioner{hashes["murmur2"]}.Partition(&m.ProducerMessage, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
+	partition := func(r *change.Record) uint32 { return murmur2(partitionKey(r)) % 64 }
 	byTable := partition(&change.Record{Table: table})
 	for i := range 100 {
 		if p := partition(&change.Record{Table: table, Value: []byte{byte(i)}}); p != byTable {
@@ -80,7 +69,7 @@ func TestCase74_PartitionWithoutKey(t *testing.T) {
 	if p := partition(&change.Record{Table: table, Key: []byte("5"), PartitionBy: []byte("shop.log")}); p != byTable {
 		t.Errorf("PartitionBy is stronger than the key: %d, %d", p, byTable)
 	}
-	spread := map[int32]bool{}
+	spread := map[uint32]bool{}
 	for i := range 100 {
 		spread[partition(&change.Record{Table: table, Key: fmt.Append(nil, i)})] = true
 	}
@@ -89,33 +78,78 @@ func TestCase74_PartitionWithoutKey(t *testing.T) {
 	}
 }
 
-func TestMessagesAreClean(t *testing.T) {
-	t.Parallel()
-	full := &change.Record{Topic: "t", Key: []byte("k"), Value: []byte("v"), PartitionBy: []byte("p"), Timestamp: time.Now(),
-		Headers: []change.Header{{Name: "one", Value: []byte("1")}, {Name: "two", Value: []byte("2")}}}
+// A reused batch holds nothing of the one before, and a record costs no memory of its own.
+func TestBatchesAreClean(t *testing.T) {
+	full := &change.Record{Table: change.TableID{Name: "x"}, Key: []byte("k"), Value: []byte("v"), Timestamp: time.UnixMilli(1000)}
+	b := newBatch()
 	for range 100 {
-		m := newMessage(full)
-		if len(m.Headers) != 2 || string(m.Headers[0].Key) != "one" || string(m.Headers[1].Key) != "two" || string(m.Headers[1].Value) != "2" {
-			t.Fatalf("headers %q", m.Headers)
-		}
-		m.release()
-		m = newMessage(&change.Record{Topic: "u"})
-		if m.Key != nil || m.Value != nil || len(m.Headers) != 0 || !m.Timestamp.IsZero() || m.offset != nil || m.Topic != "u" || m.Metadata != m {
-			t.Fatalf("left over: %+v", m)
-		}
-		m.release()
+		b.add(full, wireSize(full), 100)
+	}
+	if next := b.seal(7); next != 107 || b.first != 7 || len(b.records) != 100 || b.counted != 10_000 || b.firstTime != 1000 {
+		t.Fatalf("batch %+v, next %d", b, next)
+	}
+	records := b.records
+	b.release()
+	if records[0].Key != nil || records[99].Value != nil {
+		t.Error("a released batch still points to the caller's bytes")
+	}
+	if b.size != 0 || b.counted != 0 || b.first != 0 || b.wire != nil || b.tries != 0 || len(b.records) != 0 {
+		t.Errorf("left over: %+v", b)
+	}
+	b = newBatch()
+	b.records, b.tables = make([]sarama.Record, 0, 2000), make([]change.TableID, 0, 2000)
+	if allocs := testing.AllocsPerRun(1000, func() { b.add(full, 100, 100) }); allocs > 0 {
+		t.Errorf("%v allocations per record", allocs)
 	}
 }
 
-func TestMessageAllocatesNothing(t *testing.T) {
-	r := &change.Record{Topic: "t", Key: []byte("k"), Value: []byte("v"), Headers: []change.Header{{Name: "one", Value: []byte("1")}}}
-	allocs := testing.AllocsPerRun(1000, func() {
-		m := newMessage(r)
-		m.release()
-	})
-	if allocs > 0.1 {
-		t.Errorf("%v allocations per message", allocs)
+func TestSequenceNumbersBeginAgain(t *testing.T) {
+	t.Parallel()
+	const most = 1<<31 - 1
+	for _, tt := range []struct {
+		from int32
+		n    int
+		want int32
+	}{{0, 5, 5}, {most - 4, 4, most}, {most - 4, 5, 0}, {most, 1, 0}, {most, 3, 2}} {
+		if got := nextSequence(tt.from, tt.n); got != tt.want {
+			t.Errorf("%d after %d: %d, want %d", tt.n, tt.from, got, tt.want)
+		}
 	}
+}
+
+// The halves of a batch hold what the whole did, with the sequence numbers that the whole would have used.
+func TestBatchSplits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBatch()
+		n := rapid.IntRange(2, 50).Draw(t, "records")
+		var want []string
+		for i := range n {
+			b.add(&change.Record{Key: fmt.Append(nil, i), Timestamp: time.UnixMilli(int64(1000 + i))}, 50, 70)
+			want = append(want, fmt.Sprint(i))
+		}
+		first := rapid.Int32Range(0, 1<<31-1).Draw(t, "first")
+		b.seal(first)
+		var got []string
+		var counted int64
+		next := first
+		for _, half := range b.split() {
+			if half.first != next || len(half.records) == 0 || len(half.tables) != len(half.records) {
+				t.Fatalf("half from %d with %d records, want from %d", half.first, len(half.records), next)
+			}
+			for i, r := range half.records {
+				got = append(got, string(r.Key))
+				if r.OffsetDelta != int64(i) {
+					t.Fatalf("offset %d at %d", r.OffsetDelta, i)
+				}
+			}
+			next = nextSequence(next, len(half.records))
+			counted += half.counted
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || counted != int64(70*n) {
+			t.Fatalf("halves hold %v, counted %d", got, counted)
+		}
+	})
 }
 
 func TestClassesOfErrors(t *testing.T) {
@@ -206,7 +240,7 @@ func TestWireSizeBoundsTheBatch(t *testing.T) {
 		for range rapid.IntRange(0, 5).Draw(t, "headers") {
 			r.Headers = append(r.Headers, change.Header{Name: rapid.String().Draw(t, "name"), Value: rapid.SliceOf(rapid.Byte()).Draw(t, "header")})
 		}
-		if got, want := batchSize(r), wireSize(r); got > want {
+		if got, want := batchSize(r), batchOverhead+wireSize(r); got > want {
 			t.Fatalf("a batch of %d bytes, allowed for %d", got, want)
 		}
 	})
@@ -229,47 +263,18 @@ func varint(n int) int {
 	return size
 }
 
-func TestWindow(t *testing.T) {
+func TestLine(t *testing.T) {
 	t.Parallel()
-	w := newWindow(100)
-	big, small := &message{size: 500}, &message{size: 60}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if f, err := w.enter(ctx, big.size); f != nil || err != nil {
-		t.Fatalf("a message larger than the window must pass alone: %v %v", f, err)
-	}
-	if _, err := w.enter(ctx, small.size); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("the window is full, got %v", err)
-	}
-	w.done(big, nil)
-	for range 1 {
-		if _, err := w.enter(t.Context(), small.size); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.done(small, sarama.ErrTransactionNotReady)
-	if f, _ := w.waitEmpty(t.Context()); f == nil || !errors.Is(f.err, sarama.ErrTransactionNotReady) {
-		t.Errorf("failure %+v", f)
-	}
-	w.done(small, sarama.ErrMessageSizeTooLarge)
-	w.done(small, sarama.ErrRequestTimedOut)
-	if f := w.failure(); !errors.Is(f.err, sarama.ErrMessageSizeTooLarge) {
-		t.Errorf("the cause gives way to nothing, and a consequence to the cause: %v", f.err)
-	}
-}
-
-func TestBackoffEndsWithTheLine(t *testing.T) {
-	t.Parallel()
-	l := newLine(t.Context(), Config{})
 	var total time.Duration
-	for i := range attempts(time.Minute) {
-		total += l.backoff(i, 0)
+	for i := range 60 {
+		total += backoff(i)
 	}
-	if total < 50*time.Second || total > 70*time.Second {
-		t.Errorf("retries for a minute take %v", total)
+	if total < 50*time.Second || total > 60*time.Second || backoff(0) > 20*time.Millisecond {
+		t.Errorf("60 retries take %v, the first %v", total, backoff(0))
 	}
+	l := newLine(t.Context(), Config{})
 	l.cut()
-	if l.backoff(5, 0) != 0 || l.transactionBackoff(300) != 0 {
+	if l.sleep(time.Hour) {
 		t.Error("a cut line still waits")
 	}
 	if _, err := l.Dial("tcp", "127.0.0.1:1"); !errors.Is(err, errCut) {
