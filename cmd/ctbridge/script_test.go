@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -28,9 +29,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":   exits,
-			"servers": servers,
-			"produce": produce,
+			"exits":    exits,
+			"servers":  servers,
+			"produce":  produce,
+			"database": database,
+			"until":    until,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -65,6 +68,33 @@ func servers(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Defer(func() { _ = s.Close() })
 	ts.Setenv("BROKERS", strings.Join(s.Brokers(), ","))
 	ts.Setenv("REGISTRY", s.RegistryURL())
+}
+
+// database runs the SQL of a file on an SQLite database, which it makes where it is missing: `database shop.db shop.sql`.
+func database(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?_pragma=busy_timeout(10000)")
+	ts.Check(err)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(context.Background(), ts.ReadFile(args[1]))
+	ts.Check(err)
+}
+
+// until runs a command again and again until it succeeds: `until ctbridge tail …` waits for a topic.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	deadline := time.After(30 * time.Second)
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := ts.Exec(args[0], args[1:]...)
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			ts.Check(err)
+		case <-again.C:
+		}
+	}
 }
 
 // produce writes the lines of a file, each "key value", to a topic: `produce TOPIC FILE`, with a third argument as Avro of that schema file.

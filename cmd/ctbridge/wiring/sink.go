@@ -56,13 +56,21 @@ func newSink(t *config.Task) (sink, error) {
 	c.MaxInFlightBytes = int64(t.Memory.MaxBytes) / 2
 	id := "ctbridge." + t.Name + ".0" // one shard: the whole task
 	if t.Delivery == config.ExactlyOnce {
-		return kafka.NewTransactional(c, id, t.Checkpoint.Topic)
+		return made(kafka.NewTransactional(c, id, t.Checkpoint.Topic))
 	}
 	store, err := stores[t.Checkpoint.Store](t, c, id)
 	if err != nil {
 		return nil, err
 	}
-	return kafka.NewIdempotent(c, store)
+	return made(kafka.NewIdempotent(c, store))
+}
+
+// made keeps the nil pointer of a failure from becoming an interface that is not nil.
+func made[S sink](s S, err error) (sink, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // stores opens each checkpoint store for delivery at_least_once.

@@ -15,17 +15,25 @@ import (
 // engines opens each database product. Opening does not talk to the server.
 var engines = map[string]func(s *config.Source) (source.Engine, error){
 	config.EngineSQLServer: func(s *config.Source) (source.Engine, error) {
-		return mssql.Open(mssql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+		return opened(mssql.Open(mssql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
 	},
 	config.EnginePostgres: func(s *config.Source) (source.Engine, error) {
-		return postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+		return opened(postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
 	},
 	config.EngineMySQL: func(s *config.Source) (source.Engine, error) {
-		return mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+		return opened(mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
 	},
 	config.EngineSQLite: func(s *config.Source) (source.Engine, error) {
-		return sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections})
+		return opened(sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
 	},
+}
+
+// opened keeps the nil pointer of a failed Open from becoming an interface that is not nil.
+func opened[E source.Engine](e E, err error) (source.Engine, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // layouts builds each kind of change table.
