@@ -19,7 +19,7 @@ type batch struct {
 	counted int64            // bytes counted against the limit (I10)
 	first   int32            // sequence number of the first record, set when the batch is sealed
 
-	firstTime, lastTime int64 // Unix milliseconds
+	firstTime, lastTime, now int64 // Unix milliseconds
 
 	wire  *sarama.RecordBatch // as it is sent; nil until then
 	tries int                 // attempts to send it that failed
@@ -53,7 +53,7 @@ func wireSize(r *change.Record) int { return recordFraming + r.Size() + headerFr
 func (b *batch) add(r *change.Record, size int, counted int64) {
 	at := r.Timestamp.UnixMilli()
 	if r.Timestamp.IsZero() {
-		at = time.Now().UnixMilli()
+		at = b.clock()
 	}
 	if len(b.records) == 0 {
 		b.firstTime, b.lastTime = at, at
@@ -66,6 +66,14 @@ func (b *batch) add(r *change.Record, size int, counted int64) {
 	b.tables = append(b.tables, r.Table)
 	b.size += size
 	b.counted += counted
+}
+
+// clock gives the time in Unix milliseconds, looking at the clock once in a while.
+func (b *batch) clock() int64 {
+	if b.now == 0 || len(b.records)%32 == 0 {
+		b.now = time.Now().UnixMilli()
+	}
+	return b.now
 }
 
 // wireHeaders gives the headers as the client wants them.

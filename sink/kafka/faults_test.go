@@ -319,6 +319,59 @@ func commit(t *testing.T, s sinktest.Sink, records ...*change.Record) {
 	}
 }
 
+// More partitions than the limit holds batches for: small batches make room (I10), and nothing waits for ever.
+func TestManyPartitionsSmallLimit(t *testing.T) {
+	t.Parallel()
+	c := kafka.Config{Brokers: broker(t).Brokers(), MaxInFlightBytes: 20_000}
+	s := transactional(t, c, "task.0", "checkpoint")
+	open(t, s)
+	for i := range 5000 {
+		topic := fmt.Sprintf("topic%d", i%50)
+		if err := s.Publish(t.Context(), record(topic, fmt.Sprint(i), strings.Repeat("x", 100))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Commit(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		if n := len(tail(t, c, fmt.Sprintf("topic%d", i))); n != 100 {
+			t.Errorf("topic%d has %d records", i, n)
+		}
+	}
+}
+
+// A batch of many small records that the topic takes for too large goes in pieces.
+func TestLargeBatchIsSplit(t *testing.T) {
+	eachKafka(t, func(t *testing.T, c kafka.Config) {
+		topic := name("parcel")
+		c.Data.Config = map[string]string{"max.message.bytes": "3000"}
+		s := transactional(t, c, name("task"), name("checkpoint"))
+		open(t, s)
+		var want []string
+		for i := range 300 {
+			r := record(topic, "k", "")
+			r.Value = fmt.Appendf(nil, "%d %x", i, noise(200+i))
+			want = append(want, string(r.Value))
+			if err := s.Publish(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Commit(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range tail(t, c, topic) {
+			got = append(got, string(r.Value))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d records arrived, first difference at %d", len(got), slices.IndexFunc(got, func(v string) bool { return !slices.Contains(want, v) }))
+		}
+		// The sequence numbers go on behind the pieces.
+		commit(t, s, record(topic, "k", "after"))
+	})
+}
+
 // A transaction that takes too long is given up, and the cycle starts again.
 func TestTransactionTimeout(t *testing.T) {
 	eachKafka(t, func(t *testing.T, c kafka.Config) {

@@ -60,11 +60,10 @@ func (i *Idempotent) Publish(ctx context.Context, r *change.Record) error {
 	if err != nil {
 		return err
 	}
-	if err = i.session.accept(ctx, r); refused(err) {
-		return err
-	}
-	if err == nil {
+	if err = i.session.accept(ctx, r); err == nil {
 		err = i.session.send(ctx, r)
+	} else if refused(err) {
+		return err
 	}
 	i.broken = err
 	return err

@@ -24,8 +24,6 @@ type session struct {
 	client sarama.Client
 	writer *writer         // nil for a session that only reads
 	topics map[string]bool // that are known to exist
-
-	timeUp <-chan time.Time // when the open transaction is too old; nil = never
 }
 
 // connect starts a session without a producer.
@@ -82,12 +80,18 @@ func (s *session) produce(ctx context.Context, transactionalID string, patience 
 
 // send hands one record over, waiting while too much is on its way (I10).
 func (s *session) send(ctx context.Context, r *change.Record) error {
-	return s.failed("publish to "+r.Topic, s.writer.write(ctx, r, s.timeUp))
+	if err := s.writer.write(ctx, r); err != nil {
+		return s.failed("publish to "+r.Topic, err)
+	}
+	return nil
 }
 
 // flush returns when every record is acknowledged by all in-sync replicas (I1).
 func (s *session) flush(ctx context.Context) error {
-	return s.failed("publish", s.writer.flush(ctx, s.timeUp))
+	if err := s.writer.flush(ctx); err != nil {
+		return s.failed("publish", err)
+	}
+	return nil
 }
 
 // failed gives an error of the writer its class, and its table when a record met it.

@@ -113,12 +113,11 @@ func (t *Transactional) Publish(ctx context.Context, r *change.Record) error {
 	if err != nil {
 		return err
 	}
-	if err = t.session.accept(ctx, r); refused(err) {
-		return err
-	}
-	if err == nil {
+	if err = t.session.accept(ctx, r); err == nil {
 		t.begin()
 		err = t.session.send(ctx, r)
+	} else if refused(err) {
+		return err
 	}
 	if err != nil {
 		return t.giveUp(ctx, err)
@@ -154,12 +153,14 @@ func (t *Transactional) Commit(ctx context.Context, entries []checkpoint.Entry) 
 	return nil
 }
 
+var errTimeUp = errors.New("the transaction took too long")
+
 // begin begins a transaction, here only: the brokers hear of it with the first batch. We give up a little before they would.
 func (t *Transactional) begin() {
 	if !t.inTxn {
 		t.inTxn = true
-		t.timer = time.NewTimer(t.conf.TransactionTimeout / 10 * 9)
-		t.session.timeUp = t.timer.C
+		w := t.session.writer
+		t.timer = time.AfterFunc(t.conf.TransactionTimeout/10*9, func() { w.fail(errTimeUp) })
 	}
 }
 
@@ -180,7 +181,6 @@ func (t *Transactional) commit(ctx context.Context) error {
 func (t *Transactional) leaveTxn() {
 	t.inTxn = false
 	t.timer.Stop()
-	t.session.timeUp = nil
 }
 
 // Abort gives up everything since the last Commit and ends the session.

@@ -103,6 +103,27 @@ func TestBatchesAreClean(t *testing.T) {
 	}
 }
 
+func TestTimestampsOfABatch(t *testing.T) {
+	t.Parallel()
+	b := newBatch()
+	before := time.Now().UnixMilli()
+	for i := range 40 {
+		r := &change.Record{Value: []byte("v")}
+		if i == 0 {
+			r.Timestamp = time.UnixMilli(before + 60_000)
+		}
+		b.add(r, 10, 10)
+	}
+	for i, r := range b.records[1:] {
+		if at := b.firstTime + r.TimestampDelta.Milliseconds(); at < before || at > before+10_000 {
+			t.Errorf("record %d is from %d, sent at %d", i+1, at, before)
+		}
+	}
+	if b.firstTime != before+60_000 || b.lastTime != b.firstTime {
+		t.Errorf("first %d, last %d", b.firstTime, b.lastTime)
+	}
+}
+
 func TestSequenceNumbersBeginAgain(t *testing.T) {
 	t.Parallel()
 	const most = 1<<31 - 1

@@ -105,7 +105,7 @@ func (w *writer) leader(topic string, partition int32) int32 {
 
 // write takes one record, waiting while too much is on its way (I10). The record's bytes are borrowed until it is acknowledged. A record
 // larger than the whole limit passes alone.
-func (w *writer) write(ctx context.Context, r *change.Record, timeUp <-chan time.Time) error {
+func (w *writer) write(ctx context.Context, r *change.Record) error {
 	lanes, err := w.lanes(r.Topic)
 	if err != nil {
 		return err
@@ -113,15 +113,10 @@ func (w *writer) write(ctx context.Context, r *change.Record, timeUp <-chan time
 	l := lanes[w.hash(partitionKey(r))%uint32(len(lanes))]
 	size := wireSize(r)
 	counted := int64(size) + recordOverhead
-	select {
-	case <-timeUp:
-		return errTimeUp
-	default:
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed != nil || w.bytes > 0 && w.bytes+counted > w.conf.MaxInFlightBytes {
-		if err := w.push(ctx, timeUp, func() bool { return w.bytes == 0 || w.bytes+counted <= w.conf.MaxInFlightBytes }); err != nil {
+		if err := w.push(ctx, func() bool { return w.bytes == 0 || w.bytes+counted <= w.conf.MaxInFlightBytes }); err != nil {
 			return err
 		}
 	}
@@ -146,37 +141,32 @@ func (w *writer) write(ctx context.Context, r *change.Record, timeUp <-chan time
 }
 
 // flush sends everything and returns when all of it is acknowledged.
-func (w *writer) flush(ctx context.Context, timeUp <-chan time.Time) error {
+func (w *writer) flush(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.push(ctx, timeUp, func() bool { return w.count == 0 })
+	return w.push(ctx, func() bool { return w.count == 0 })
 }
 
 // push sends every record, also those in small batches, until the condition holds. w.mu is held, but not while waiting.
-func (w *writer) push(ctx context.Context, timeUp <-chan time.Time, holds func() bool) error {
+func (w *writer) push(ctx context.Context, holds func() bool) error {
 	w.flushing = true
 	for _, l := range w.dirty {
 		l.dirty = false
 		w.queue(l)
 	}
 	w.dirty = w.dirty[:0]
-	err := w.wait(ctx, timeUp, holds)
+	err := w.wait(ctx, holds)
 	w.flushing = false
 	return err
 }
 
-var errTimeUp = errors.New("the records were not acknowledged in time")
-
-// wait returns when the condition holds, at the first failure, when the time is up, or with the context's error. w.mu is held, but not while
-// waiting.
-func (w *writer) wait(ctx context.Context, timeUp <-chan time.Time, holds func() bool) error {
+// wait returns when the condition holds, at the first failure, or with the context's error. w.mu is held, but not while waiting.
+func (w *writer) wait(ctx context.Context, holds func() bool) error {
 	for w.failed == nil && !holds() {
 		w.mu.Unlock()
 		var err error
 		select {
 		case <-w.changed:
-		case <-timeUp:
-			err = errTimeUp
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
