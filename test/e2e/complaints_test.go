@@ -155,7 +155,9 @@ func TestComplaint_BeforeImagesAreNoChanges(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got[n-1], want)
 		}
 	}
-	eventually(t, func() bool { return r.metric(`ctbridge_events_published_total{operation="UPDATE",table="parcel"}`) == 5 }, "5 updates in the metrics")
+	eventually(t, func() bool {
+		return r.metric(`ctbridge_events_published_total{operation="UPDATE",table="parcel"}`) == 5
+	}, "5 updates in the metrics")
 	if read := r.metric(`ctbridge_rows_read_total{table="parcel"}`); read != 5 {
 		t.Errorf("%v rows read, want 5", read)
 	}

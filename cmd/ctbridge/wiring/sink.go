@@ -100,12 +100,23 @@ func sqlStore(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error
 	dsn := t.Checkpoint.DSN.Reveal()
 	if t.Checkpoint.Engine == config.EngineSQLite {
 		dsn = patientSQLite(dsn)
+	} else if err := checkDSN(&t.Checkpoint); err != nil {
+		return nil, err
 	}
 	db, err := sql.Open(d.driver, dsn)
 	if err != nil {
 		return nil, fault.New(fault.Config, "checkpoint.dsn", fmt.Errorf("not a connection string of %s", t.Checkpoint.Engine), "see source.dsn for the forms")
 	}
 	return checkpointsql.New(db, d.dialect(), t.Checkpoint.Table, t.Name)
+}
+
+// checkDSN lets the engine of that product judge the connection string: the drivers judge late, and some of their errors quote the password.
+func checkDSN(c *config.Checkpoint) error {
+	engine, err := engines[c.Engine](&config.Source{DSN: c.DSN, MaxConnections: 1})
+	if err != nil {
+		return fmt.Errorf("checkpoint.dsn: %w", err)
+	}
+	return engine.Close()
 }
 
 // patientSQLite lets the checkpoint wait for other writers of the file, which may be that of the change tables; without it the first

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func New(t *config.Task, version string, log *slog.Logger) (*Task, error) {
 
 func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err error) {
 	if k.engine, err = engines[t.Source.Engine](&t.Source); err != nil {
-		return err
+		return fmt.Errorf("source.dsn: %w", err)
 	}
 	if k.sink, err = newSink(t); err != nil {
 		return err
