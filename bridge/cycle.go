@@ -23,8 +23,12 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	if stop.Err() != nil {
 		return progress{}, nil
 	}
-	if err != nil || window.Empty() {
+	if err != nil {
 		return progress{}, err
+	}
+	if window.Empty() {
+		r.expireLookback() // idle tables are not looked back at for ever
+		return progress{}, nil
 	}
 	events := r.source.Read(stop, window)
 	defer events.Close()
