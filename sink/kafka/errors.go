@@ -52,15 +52,26 @@ func classify(where string, err error) error {
 	if v, ok := certificateVerdict(err); ok {
 		return fault.New(v.class, where, err, v.hint)
 	}
-	var code sarama.KError
-	if !errors.As(err, &code) {
-		return fault.New(fault.Retry, where, err, "")
-	}
-	if code == sarama.ErrProducerFenced {
+	if errors.Is(err, sarama.ErrProducerFenced) {
 		err = errFenced
 	}
-	v := verdicts[code]
+	v := verdicts[codeOf(err)]
 	return fault.New(v.class, where, err, v.hint)
+}
+
+// codeOf gives the protocol's error code in an error, 0 without one. The client's wrapper of a code with the broker's words hides the code
+// from errors.As, but not from errors.Is.
+func codeOf(err error) sarama.KError {
+	var code sarama.KError
+	if errors.As(err, &code) {
+		return code
+	}
+	for code := range verdicts {
+		if errors.Is(err, code) {
+			return code
+		}
+	}
+	return sarama.ErrNoError
 }
 
 // errFenced stands for code 90, which the client cannot spell.

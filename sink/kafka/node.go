@@ -186,12 +186,10 @@ func (w *writer) retry(lanes []*lane, tries int) {
 
 // passes reports whether sending the same batch again can help: the connection broke, the leader moved, or replicas are away.
 func passes(err error) bool {
-	var code sarama.KError
-	if !errors.As(err, &code) {
+	switch codeOf(err) {
+	case sarama.ErrNoError:
 		var encoding sarama.PacketEncodingError
 		return !errors.As(err, &encoding)
-	}
-	switch code {
 	case sarama.ErrInvalidMessage, sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
 		sarama.ErrRequestTimedOut, sarama.ErrNetworkException, sarama.ErrNotEnoughReplicas, sarama.ErrNotEnoughReplicasAfterAppend,
 		sarama.ErrKafkaStorageError, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch, sarama.ErrBrokerNotAvailable,

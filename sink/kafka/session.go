@@ -108,8 +108,7 @@ func (s *session) fail(where string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var code sarama.KError
-	if trouble := s.line.lastTrouble(); trouble != nil && !errors.Is(err, trouble) && !errors.As(err, &code) {
+	if trouble := s.line.lastTrouble(); trouble != nil && !errors.Is(err, trouble) && codeOf(err) == sarama.ErrNoError {
 		err = errors.Join(err, trouble)
 	}
 	out := classify(where, err)

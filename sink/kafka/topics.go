@@ -112,10 +112,7 @@ func (s *session) describe(ctx context.Context, name string) (*sarama.TopicMetad
 
 // anyBroker gives a connected broker and leaves fresh metadata of the topic in the client.
 func (s *session) anyBroker(topic string) (*sarama.Broker, error) {
-	var code sarama.KError
-	if err := s.client.RefreshMetadata(topic); err != nil && !errors.As(err, &code) {
-		return nil, err
-	} else if errors.Is(err, sarama.ErrSASLAuthenticationFailed) {
+	if err := s.client.RefreshMetadata(topic); err != nil && (codeOf(err) == sarama.ErrNoError || errors.Is(err, sarama.ErrSASLAuthenticationFailed)) {
 		return nil, err
 	}
 	if broker := s.client.LeastLoadedBroker(); broker != nil {

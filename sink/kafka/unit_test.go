@@ -203,7 +203,11 @@ func TestClassesOfErrors(t *testing.T) {
 		{fault.New(fault.Poison, "", errors.New("x"), ""), fault.Poison},
 	}
 	for _, tt := range tests {
-		for _, err := range []error{tt.err, fmt.Errorf("wrapped: %w", tt.err), sarama.Wrap(sarama.ErrOutOfBrokers, tt.err)} {
+		wrapped := []error{tt.err, fmt.Errorf("wrapped: %w", tt.err), sarama.Wrap(sarama.ErrOutOfBrokers, tt.err)}
+		if code, ok := tt.err.(sarama.KError); ok {
+			wrapped = append(wrapped, sarama.Wrap(code, errors.New("words of the broker"))) // how the client reports a refused login
+		}
+		for _, err := range wrapped {
 			got := classify("doing something", err)
 			if fault.ClassOf(got) != tt.want || !errors.Is(got, tt.err) {
 				t.Errorf("%v: class %v, want %v", err, fault.ClassOf(got), tt.want)
