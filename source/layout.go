@@ -67,7 +67,7 @@ type Page struct {
 }
 
 // DefaultPageBytes bounds the memory of one page (I10).
-const DefaultPageBytes = 4 << 20
+const DefaultPageBytes = 8 << 20
 
 // Rememberer is a layout that learns something of its data which must outlive a restart.
 type Rememberer interface {

@@ -168,8 +168,8 @@ func (r *reader) learn(rows [][]change.Value) {
 	for _, row := range rows {
 		mask := row[r.slots.mask].Raw
 		order := orderEvidence(mask, r.isHeader)
-		if op, err := r.operation(row); order == "" && r.places == nil && err == nil && op == change.OpUpdate && row[r.slots.marker].HasContent() && len(mask) > 1 {
-			order = pairEvidence(mask, r.maskBits, r.lob, row[r.slots.before:], row[r.slots.data:r.slots.marker])
+		if op, err := r.operation(row); order == "" && r.places == nil && err == nil && op == change.OpUpdate && r.beforeOf(row) != nil && len(mask) > 1 {
+			order = pairEvidence(mask, r.maskBits, r.lob, r.beforeOf(row), row[r.slots.data:r.slots.marker])
 		}
 		if order != "" {
 			r.layout.decide(order, r.table.ID.String())

@@ -16,7 +16,7 @@ import (
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
 	r := readerOf(t)
 	page := &source.Page{}
-	reach, err := r.reach(ctx, after, upto, limit)
+	reach, err := r.reach(ctx, after, upto, r.fitting(limit))
 	if err != nil || reach.rows == 0 {
 		return page, err
 	}
@@ -51,6 +51,22 @@ func (r *reader) reach(ctx context.Context, after, upto change.Position, limit i
 	return out, nil
 }
 
+// mostBytes is the byte limit of a page.
+func (r *reader) mostBytes() int {
+	if r.captured.PageBytes > 0 {
+		return r.captured.PageBytes
+	}
+	return source.DefaultPageBytes
+}
+
+// fitting lowers a row limit to what the byte limit lets through, going by the rows read before: rows that do not fit would be sent for nothing.
+func (r *reader) fitting(limit int) int {
+	if r.rowBytes == 0 {
+		return limit
+	}
+	return max(1, min(limit, r.mostBytes()/r.rowBytes))
+}
+
 // readRows scans joined rows until the result or the byte limit ends. At the byte limit it drops the last, perhaps unfinished, group.
 func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto change.Position) (batch [][]change.Value, err error) {
 	rows, err := r.q.page.Query(ctx, string(after), string(upto), string(after), string(upto))
@@ -58,23 +74,41 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto ch
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	most := r.captured.PageBytes
-	if most <= 0 {
-		most = source.DefaultPageBytes
-	}
+	scratch := make([]change.Value, r.pageWidth())
 	for rows.Next() {
-		row := page.Arena.Values(r.pageWidth())
-		if err := rows.Scan(row, &page.Arena); err != nil {
-			page.Failed = r.poison(row, err)
-			return r.dropGroup(batch, row), nil
+		if err := rows.Scan(scratch, &page.Arena); err != nil {
+			page.Failed = r.poison(scratch, err)
+			return r.dropGroup(batch, scratch), nil
 		}
-		batch = append(batch, row)
-		if page.Arena.Size() > most {
+		batch = append(batch, r.keep(scratch, &page.Arena))
+		if page.Arena.Size() > r.mostBytes() {
 			page.More, page.Cut = true, true
+			r.rowBytes = page.Arena.Size()/len(batch) + 1
 			return r.dropLastGroup(batch), nil
 		}
 	}
+	if len(batch) > 0 {
+		r.rowBytes = page.Arena.Size()/len(batch) + 1
+	}
 	return batch, rows.Err()
+}
+
+// keep copies a scanned row into the arena, without the columns of a before-image that is not there.
+func (r *reader) keep(scratch []change.Value, arena *change.Arena) []change.Value {
+	if scratch[r.slots.marker].Kind == change.KindNull {
+		scratch = scratch[:r.slots.marker]
+	}
+	row := arena.Values(len(scratch))
+	copy(row, scratch)
+	return row
+}
+
+// beforeOf is the before-image of a kept row, nil without one.
+func (r *reader) beforeOf(row []change.Value) []change.Value {
+	if len(row) <= r.slots.marker {
+		return nil
+	}
+	return row[r.slots.before:]
 }
 
 func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slots.sequence].Raw) }
@@ -141,11 +175,7 @@ func (r *reader) stopAt(page *source.Page, err error) error {
 }
 
 func (r *reader) addRow(page *source.Page, row []change.Value) error {
-	var before []change.Value
-	if row[r.slots.marker].Kind != change.KindNull {
-		before = row[r.slots.before:]
-	}
-	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, before))
+	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, r.beforeOf(row)))
 }
 
 // checkOrphans compares the number of rows in the page's range with what was read: the join does not show a before-image without update, and it

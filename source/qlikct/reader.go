@@ -24,6 +24,8 @@ type reader struct {
 	lob      []bool // by data column
 	notNull  []bool // by data column: NULL there means not captured
 	inKey    []bool
+
+	rowBytes int // what a row of the last page took; pages of one table are read one after the other
 }
 
 // slots are the places of the header columns in a result row; -1 where the change table lacks one.
