@@ -14,8 +14,8 @@ import (
 // process. The broker forgets what it is sent, for its memory is the process's, too.
 func TestCase83_LargeTransactionInBoundedMemory(t *testing.T) {
 	const (
-		rows  = 200_000
-		bound = 64 << 20
+		rows  = 120_000
+		bound = 48 << 20
 	)
 	s := newStand(t, func(o *embedded.Options) { o.NoRegistry, o.Broker = true, []kfake.Opt{kfake.BlackholeProduce()} })
 	s.create("parcel")

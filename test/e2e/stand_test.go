@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -25,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")                                                                        // these tests wait more than they compute; the command line has the last word
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")) // one for the whole process, for ever
 }
 
@@ -118,6 +120,15 @@ func (s *stand) build(text string) (*wiring.Task, *buffer, error) {
 	log := new(buffer)
 	task, err := wiring.New(parsed, "test", slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	return task, log, err
+}
+
+// buildIfValid wires a task from a text that passes validation; nil and no error where it does not pass.
+func buildIfValid(text string) (*wiring.Task, error) {
+	parsed, err := config.Parse([]byte(text), nil)
+	if err != nil {
+		return nil, nil
+	}
+	return wiring.New(parsed, "test", slog.New(slog.DiscardHandler))
 }
 
 // running is a task at work.
