@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
@@ -274,9 +275,12 @@ func (r *Runner) afterCommit() {
 
 func (r *Runner) expireLookback() {
 	before, most := r.options.Now().Add(-r.options.LookbackFor), r.options.LookbackRows
+	windows := make([]*checkpoint.Window, 0, len(r.order))
 	for _, t := range r.order {
 		t.state.Window.Expire(before, most)
+		windows = append(windows, &t.state.Window)
 	}
+	checkpoint.Shrink(windows, most)
 }
 
 func sameTransaction(ev *change.Event, id []byte) bool {

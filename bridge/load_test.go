@@ -97,7 +97,7 @@ func TestCase85_PollingLoad(t *testing.T) {
 		lookback time.Duration
 		kinds    int // of questions
 	}{
-		"one table had rows":                      {1, time.Minute, 2},
+		"one table had rows":                       {1, time.Minute, 2},
 		"every table had rows, the look-back over": {tables, time.Millisecond, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

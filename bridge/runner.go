@@ -40,7 +40,7 @@ type Options struct {
 	CommitBytes     int           // bytes per commit at most
 	MaxRecordBytes  int           // a larger record stops its table
 	LookbackFor     time.Duration // see checkpoint.Window
-	LookbackRows    int
+	LookbackRows    int           // over all tables
 	Truncate        TruncatePolicy
 
 	Topic         func(change.TableID) (string, error)

@@ -193,6 +193,36 @@ func TestWindowExpires(t *testing.T) {
 	}
 }
 
+// The bound is that of all windows together; what is given up is the oldest, wherever it lies.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	windows := []*checkpoint.Window{{}, {}, {}}
+	for n := range 9000 { // in turns, the last table with rows of the beginning only
+		w := windows[n%2]
+		if n < 300 && n%3 == 0 {
+			w = windows[2]
+		}
+		w.Add(change.Position(fmt.Sprintf("%05d", n)), now.Add(time.Duration(n)*time.Millisecond))
+	}
+	checkpoint.Shrink(windows, 9000)
+	for _, w := range windows {
+		if w.Floor() != "" {
+			t.Errorf("floor %q although the bound is kept", w.Floor())
+		}
+	}
+	checkpoint.Shrink(windows, 6000)
+	if got := windows[0].Size() + windows[1].Size() + windows[2].Size(); got > 6000 || got < 3000 {
+		t.Errorf("%d positions held, the bound is 6000", got)
+	}
+	if windows[2].Size() != 0 || windows[2].Floor() != "00297" {
+		t.Errorf("the oldest rows are still held: %d, floor %q", windows[2].Size(), windows[2].Floor())
+	}
+	checkpoint.Shrink(windows, 0)
+	if windows[0].Rows()+windows[1].Rows() != 0 {
+		t.Error("rows are held although none may be")
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add("table/a/b", []byte(`{"v":1,"position":"1"}`))
 	f.Add("window/a/b/1", []byte(`{"v":1,"positions":"AAIwMQ=="}`))

@@ -89,18 +89,38 @@ func (w *Window) open() *segment {
 // Expire gives up segments that were filled before a moment, and the oldest ones while more than most positions are held.
 func (w *Window) Expire(before time.Time, most int) {
 	size := w.Size()
-	for len(w.segments) > 0 {
-		s := w.segments[0]
-		if !s.newest.Before(before) && size <= most {
-			return
-		}
-		for _, p := range s.positions {
-			w.floor = max(w.floor, p)
-		}
-		size -= len(s.positions)
-		w.gone = append(w.gone, s.id)
-		w.segments = w.segments[1:]
+	for len(w.segments) > 0 && (w.segments[0].newest.Before(before) || size > most) {
+		size -= w.drop()
 	}
+}
+
+// Shrink gives up the oldest segments of all windows while these hold more than most positions together, so that the number of tables
+// does not multiply the memory of the look-back (I10).
+func Shrink(windows []*Window, most int) {
+	size := 0
+	for _, w := range windows {
+		size += w.Size()
+	}
+	for size > most {
+		var oldest *Window
+		for _, w := range windows {
+			if len(w.segments) > 0 && (oldest == nil || w.segments[0].newest.Before(oldest.segments[0].newest)) {
+				oldest = w
+			}
+		}
+		size -= oldest.drop()
+	}
+}
+
+// drop gives up the oldest segment and returns how many positions it held.
+func (w *Window) drop() int {
+	s := w.segments[0]
+	for _, p := range s.positions {
+		w.floor = max(w.floor, p)
+	}
+	w.gone = append(w.gone, s.id)
+	w.segments = w.segments[1:]
+	return len(s.positions)
 }
 
 // Forget replaces what is known above the floor by what the change table holds now, after rows were purged from it.
