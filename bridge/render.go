@@ -117,9 +117,11 @@ func (r *Runner) compileNotices(ctx context.Context, version *change.Table, out 
 }
 
 // announce publishes the metadata of a schema once, before its first record (I9). Another set of options or another release can change
-// the schema of an unchanged table, too. Where records become visible one by one, it is committed before the record follows.
+// the schema of an unchanged table, too; in another topic or format it is not there yet. Where records become visible one by one, it is
+// committed before the record follows.
 func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
-	if t.state.Announced == n.schema {
+	announced := n.schema + " " + r.options.MetadataFormat + " in " + r.options.MetadataTopic
+	if len(n.notices) == 0 || t.state.Announced == announced {
 		return nil
 	}
 	for i := range n.notices {
@@ -127,9 +129,9 @@ func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
 			return r.tableFault(StagePublish, err)
 		}
 	}
-	t.state.Announced = n.schema
+	t.state.Announced = announced
 	t.state.Touch()
-	if r.options.NoticesFirst && len(n.notices) > 0 {
+	if r.options.NoticesFirst {
 		return r.commit(ctx)
 	}
 	return nil

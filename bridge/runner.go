@@ -47,9 +47,11 @@ type Options struct {
 	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
 	OwnTopics     []string // of the task itself (metadata, checkpoint): no table may use them
 	MetadataTopic string   // empty = metadata messages are not published
-	NoticesFirst  bool     // commit metadata before the records that need it: the sink's records become visible one by one
-	KeyMode       envelope.KeyMode
-	EncodedKey    bool // the key is an encoded record of the key columns, not text
+	// MetadataFormat names the format of Notices: after a change of it, metadata is published anew.
+	MetadataFormat string
+	NoticesFirst   bool // commit metadata before the records that need it: the sink's records become visible one by one
+	KeyMode        envelope.KeyMode
+	EncodedKey     bool // the key is an encoded record of the key columns, not text
 
 	// Probe asks what else must answer before the task counts as started, such as a schema registry; nil = nothing. Later it is not asked.
 	Probe func(ctx context.Context) error

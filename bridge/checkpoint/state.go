@@ -43,7 +43,7 @@ type Table struct {
 	ID        change.TableID
 	Position  change.Position // of its last published event
 	Verified  change.Position // rows at or below it were seen while the newest structure was in force
-	Announced string          // id of the schema whose metadata was published last, "" = none
+	Announced string          // which metadata was published last: schema, format, topic; "" = none
 	Identity  string          // of the change table
 	Window    Window
 

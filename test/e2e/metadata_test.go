@@ -78,6 +78,44 @@ func TestMetadataOfOtherOptions(t *testing.T) {
 	want(t, versions(t, s.all(s.task+".metadata")), "parcel v1 parcel", "parcel v1 parcel")
 }
 
+// Metadata that goes to another place, or in another format, is not there yet.
+func TestMetadataInAnotherPlace(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, second set }{
+		"switched on":    {set{"qlik.metadata": "none"}, nil},
+		"another topic":  {nil, set{"kafka.metadata_topic": `"{task}.other"`}},
+		"another format": {nil, set{"format": "avro", "kafka.metadata_topic": `"{task}.metadata"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.create("parcel")
+			s.add("parcel", "I", 1, "t1", 1, "a", nil)
+			r := s.start(c.first)
+			s.read(1, "parcel")
+			r.drain()
+			topic := s.task + map[bool]string{true: ".other", false: ".metadata"}[name == "another topic"]
+			before := 0
+			if s.Cluster().TopicInfo(topic) != nil {
+				before = len(s.all(topic))
+			}
+			for n := 2; n <= 3; n++ {
+				s.add("parcel", "I", n, "t1", n, "a", nil)
+				r = s.start(c.second)
+				s.read(n, "parcel")
+				r.drain()
+			}
+			messages := s.all(topic)[before:]
+			if len(messages) != 1 {
+				t.Fatalf("%d new metadata messages, want 1", len(messages))
+			}
+			if name == "another format" && decodeAvro(t, envelopeSchema, messages[0].Value)["type"] != "MD" {
+				t.Errorf("metadata %q", messages[0].Value)
+			}
+		})
+	}
+}
+
 // Without metadata there is no topic for it.
 func TestNoMetadataTopic(t *testing.T) {
 	t.Parallel()

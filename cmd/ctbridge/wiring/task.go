@@ -68,7 +68,7 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
 	}
 	if t.Qlik.Metadata == config.MetadataTopic {
-		o.MetadataTopic = t.Kafka.MetadataTopic
+		o.MetadataTopic, o.MetadataFormat = t.Kafka.MetadataTopic, t.Format
 		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
 		o.NoticesFirst = t.Delivery == config.AtLeastOnce
 	}
