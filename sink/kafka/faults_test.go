@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (h *history) reopen(t *testing.T) {
 func (h *history) check(t *testing.T, c kafka.Config, total int, once bool) {
 	t.Helper()
 	seen := map[string][]int{}
-	for _, r := range tail(t, c, h.topic) {
+	for _, r := range await(t, c, h.topic, total) {
 		var n int
 		fmt.Sscan(string(r.Value), &n)
 		seen[string(r.Key)] = append(seen[string(r.Key)], n)
@@ -286,7 +287,7 @@ func TestCase89_SilentBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, s, record("parcel", "k", "2"))
-	if got := len(tail(t, c, "parcel")); got != 2 {
+	if got := len(await(t, c, "parcel", 2)); got != 2 {
 		t.Errorf("readers see %d records, want 2", got)
 	}
 }
@@ -335,9 +336,44 @@ func TestManyPartitionsSmallLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		if n := len(tail(t, c, fmt.Sprintf("topic%d", i))); n != 100 {
+		if n := len(await(t, c, fmt.Sprintf("topic%d", i), 100)); n != 100 {
 			t.Errorf("topic%d has %d records", i, n)
 		}
+	}
+}
+
+// Whatever the sizes, topics and limits, a commit ends and leaves every record where it belongs.
+func TestRandomLoads(t *testing.T) {
+	t.Parallel()
+	servers := broker(t, kfake.NumBrokers(2))
+	for load := range 60 {
+		seed := rand.Uint64()
+		random := rand.New(rand.NewPCG(seed, 0))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		c := kafka.Config{Brokers: servers.Brokers(), MaxInFlightBytes: 500 + random.Int64N(60_000), MaxMessageBytes: 5000 + random.IntN(100_000)}
+		s := transactional(t, c, "task.0", "checkpoint")
+		open(t, s)
+		want := map[string]int{}
+		for range 1 + random.IntN(3) {
+			for range random.IntN(400) {
+				topic := fmt.Sprintf("load%d.%d", load, random.IntN(1+random.IntN(20)))
+				r := record(topic, fmt.Sprint(random.IntN(9)), strings.Repeat("x", random.IntN(1+random.IntN(4000))))
+				if err := s.Publish(ctx, r); err != nil {
+					t.Fatalf("seed %d: publish: %v", seed, err)
+				}
+				want[topic]++
+			}
+			if err := s.Commit(ctx, nil); err != nil {
+				t.Fatalf("seed %d: commit: %v", seed, err)
+			}
+		}
+		for topic, n := range want {
+			if got := len(await(t, c, topic, n)); got != n {
+				t.Errorf("seed %d: %s has %d records, want %d", seed, topic, got, n)
+			}
+		}
+		s.Close()
+		cancel()
 	}
 }
 
@@ -361,7 +397,7 @@ func TestLargeBatchIsSplit(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, r := range tail(t, c, topic) {
+		for _, r := range await(t, c, topic, len(want)) {
 			got = append(got, string(r.Value))
 		}
 		if !slices.Equal(got, want) {
@@ -402,7 +438,7 @@ func TestTransactionTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		commit(t, s, record(topic, "k", "2"))
-		if got := tail(t, c, topic); len(got) != 1 || string(got[0].Value) != "2" {
+		if got := await(t, c, topic, 1); len(got) != 1 || string(got[0].Value) != "2" {
 			t.Errorf("readers see %d records", len(got))
 		}
 	})

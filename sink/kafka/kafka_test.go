@@ -1,13 +1,13 @@
 package kafka_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"go.uber.org/goleak"
@@ -56,7 +56,19 @@ func eachKafka(t *testing.T, test func(t *testing.T, c kafka.Config)) {
 // name makes up a name that is free.
 func name(prefix string) string { return fmt.Sprintf("%s-%d", prefix, rand.Uint64()) }
 
-// tail gives the committed records of a topic as of now; a topic that does not exist has none.
+// await gives the committed records of a topic, waiting for n of them: brokers answer a commit before they have told every partition.
+func await(t *testing.T, c kafka.Config, topic string, n int) []sinktest.Record {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.Now().Add(10 * time.Second); ; <-ticker.C {
+		if got := tail(t, c, topic); len(got) >= n || time.Now().After(end) {
+			return got
+		}
+	}
+}
+
+// tail gives the committed records of a topic as of now.
 func tail(t *testing.T, c kafka.Config, topic string) []sinktest.Record {
 	t.Helper()
 	var records []sinktest.Record
@@ -162,5 +174,3 @@ func open(t *testing.T, s sinktest.Sink) map[string][]byte {
 	}
 	return entries
 }
-
-func background() context.Context { return context.Background() }

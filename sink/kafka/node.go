@@ -30,7 +30,7 @@ func (w *writer) collect(n *node) ([]*lane, []*batch) {
 		n.queue = n.queue[1:]
 		b := w.next(l)
 		if b == nil {
-			l.busy = false
+			w.rest(l)
 			continue
 		}
 		lanes, sent = append(lanes, l), append(sent, b)
@@ -150,10 +150,7 @@ func (w *writer) acknowledged(l *lane, b *batch) {
 	w.count -= len(b.records)
 	w.bytes -= b.counted
 	b.release()
-	l.busy = false
-	if len(l.ready) > 0 || l.open != nil && (w.flushing || l.open.size >= sendAt) {
-		w.queue(l)
-	}
+	w.rest(l)
 }
 
 func (w *writer) putBack(l *lane, batches ...*batch) {

@@ -61,7 +61,7 @@ func TestTailSeesCommittedOnly(t *testing.T) {
 			}
 		}
 		count := map[byte]int{}
-		for _, r := range tail(t, c, topic) {
+		for _, r := range await(t, c, topic, 18) {
 			count[r.Value[0]]++
 			if r.Value[0] == 'b' && (r.Value[1] == '1' || r.Value[1] == '3') {
 				t.Errorf("readers see %s, which was aborted", r.Value)
@@ -131,7 +131,7 @@ func TestTailFollows(t *testing.T) {
 				return nil
 			})
 		}()
-		await := func(want string) {
+		next := func(want string) {
 			t.Helper()
 			select {
 			case got := <-seen:
@@ -144,12 +144,12 @@ func TestTailFollows(t *testing.T) {
 				t.Fatalf("%q did not come", want)
 			}
 		}
-		await("old")
-		await("old")
+		next("old")
+		next("old")
 		for i := range 6 {
 			value := fmt.Sprint("new ", i)
 			commit(t, s, record(topics[i%2], "k", value))
-			await(value)
+			next(value)
 		}
 		cancel()
 		if err := <-ended; err != nil {

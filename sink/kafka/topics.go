@@ -66,6 +66,11 @@ func (s *session) ensure(ctx context.Context, name string, role change.TopicRole
 	if err := s.usable(name, found); err != nil {
 		return err
 	}
+	if s.writer != nil { // what it has to ask for, it asks for now
+		if err := s.call(ctx, func() error { _, err := s.writer.lanes(name); return err }); err != nil {
+			return s.fail("topic "+name, err)
+		}
+	}
 	s.topics[name] = true
 	return nil
 }

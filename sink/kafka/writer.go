@@ -81,6 +81,9 @@ func (w *writer) lanes(topic string) ([]*lane, error) {
 		return lanes, nil
 	}
 	partitions, err := w.client.Partitions(topic)
+	if err == nil && len(partitions) == 0 {
+		err = sarama.ErrLeaderNotAvailable
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +130,7 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 	if l.open == nil {
 		l.open = newBatch()
 	}
-	if !l.dirty {
-		l.dirty = true
-		w.dirty = append(w.dirty, l)
-	}
+	w.mark(l)
 	l.open.add(r, size, counted)
 	w.count++
 	w.bytes += counted
@@ -183,6 +183,25 @@ func (w *writer) wake() {
 	select {
 	case w.changed <- struct{}{}:
 	default:
+	}
+}
+
+// mark puts a lane on the list of those to flush. w.mu is held.
+func (w *writer) mark(l *lane) {
+	if !l.dirty {
+		l.dirty = true
+		w.dirty = append(w.dirty, l)
+	}
+}
+
+// rest is what a lane does when nothing of it is on its way any more: it queues again, or waits to be flushed. w.mu is held.
+func (w *writer) rest(l *lane) {
+	l.busy = false
+	switch {
+	case len(l.ready) > 0 || l.open != nil && (w.flushing || l.open.size >= sendAt):
+		w.queue(l)
+	case l.open != nil:
+		w.mark(l)
 	}
 }
 
