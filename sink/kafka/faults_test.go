@@ -256,6 +256,28 @@ func port(t *testing.T, address string) int {
 	return a.Port
 }
 
+// One broker of the list is enough; without any the error names each with its own reason.
+func TestSomeBrokersAway(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := ln.Addr().String()
+	ln.Close()
+	alive := broker(t).Brokers()[0]
+	for range 5 {
+		open(t, transactional(t, kafka.Config{Brokers: []string{dead, alive}}, "task.0", "checkpoint"))
+		open(t, idempotent(t, kafka.Config{Brokers: []string{dead, alive}}, &memory.Store{}))
+	}
+	s := transactional(t, kafka.Config{Brokers: []string{dead, "no-such-host.invalid:9092"}}, "task.0", "checkpoint")
+	defer s.Close()
+	_, err = s.Open(t.Context())
+	if err == nil || fault.ClassOf(err) != fault.Retry || !strings.Contains(err.Error(), dead) || !strings.Contains(err.Error(), "no-such-host.invalid") {
+		t.Errorf("got class %v: %v", fault.ClassOf(err), err)
+	}
+}
+
 // A broker that says nothing more holds nobody longer than the context: not Open, not Publish, not Commit, not Close.
 func TestCase89_SilentBroker(t *testing.T) {
 	t.Parallel()

@@ -188,13 +188,14 @@ func (s *session) accept(ctx context.Context, r *change.Record) error {
 	return s.ofTable(r.Table, s.ensure(ctx, r.Topic, change.DataTopic))
 }
 
-// ofTable says which table an error of class Table is about. Records of no table are those of the checkpoint: without it nothing goes on.
+// ofTable says which table an error of class Table is about. Records of no table belong to all, the checkpoint before all: without them
+// nothing goes on.
 func (s *session) ofTable(table change.TableID, err error) error {
 	switch {
 	case fault.ClassOf(err) != fault.Table:
 		return err
 	case table == change.TableID{}:
-		return fault.New(fault.Fatal, "checkpoint", err, "")
+		return fault.New(fault.Fatal, "shared by all tables", err, "")
 	}
 	return &change.TableError{Table: table, Err: err}
 }
