@@ -36,7 +36,7 @@ type Source struct {
 	PageRows           int           `yaml:"page_rows" default:"5000" min:"1" max:"1000000" doc:"Rows that one query reads at most."`
 	MaxConnections     int           `yaml:"max_connections" default:"4" min:"1" max:"1000" doc:"Connections to the database at a time."`
 	RediscoverInterval time.Duration `yaml:"rediscover_interval" default:"60s" min:"1s" max:"24h" doc:"How often new, changed and returned tables are looked for."`
-	StartupTimeout     time.Duration `yaml:"startup_timeout" default:"60s" min:"1s" max:"1h" doc:"How long a start waits for the database and the brokers before it gives up."`
+	StartupTimeout     time.Duration `yaml:"startup_timeout" default:"60s" min:"1s" max:"1h" doc:"How long a start waits for the database, the brokers and the schema registry before it gives up."`
 
 	Qlik    QlikTables `yaml:"qlik" doc:"Options of layout qlik."`
 	Horizon Horizon    `yaml:"horizon" doc:"Up to where it is safe to read: rows may become visible after rows with higher positions."`
