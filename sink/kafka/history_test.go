@@ -246,4 +246,3 @@ func port(t *testing.T, address string) int {
 	}
 	return a.Port
 }
-
