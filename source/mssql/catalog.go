@@ -13,9 +13,9 @@ import (
 )
 
 // Names come from INFORMATION_SCHEMA: Babelfish shows names of the sys views in lower case, and compares them without case as SQL Server does in
-// such a database.
+// such a database. The casts change nothing on SQL Server; Babelfish would send table names in a code page.
 
-const tablesSQL = `SELECT t.TABLE_SCHEMA, t.TABLE_NAME FROM INFORMATION_SCHEMA.TABLES t
+const tablesSQL = `SELECT CAST(t.TABLE_SCHEMA AS nvarchar(128)), CAST(t.TABLE_NAME AS nvarchar(128)) FROM INFORMATION_SCHEMA.TABLES t
 WHERE t.TABLE_TYPE IN ('BASE TABLE', 'VIEW') AND t.TABLE_SCHEMA NOT IN ('sys', 'INFORMATION_SCHEMA', 'information_schema')
 ORDER BY t.TABLE_SCHEMA, t.TABLE_NAME`
 
@@ -81,7 +81,7 @@ func wantedSQL(ids []change.TableID) (string, []any) {
 }
 
 // columnsSQL joins the sys views loosely: what is not found there costs only the identity and the mark of computed columns.
-const columnsSQL = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, o.object_id, c.COLUMN_NAME, c.DATA_TYPE, c.CHARACTER_MAXIMUM_LENGTH,
+const columnsSQL = `SELECT CAST(c.TABLE_SCHEMA AS nvarchar(128)), CAST(c.TABLE_NAME AS nvarchar(128)), o.object_id, c.COLUMN_NAME, c.DATA_TYPE, c.CHARACTER_MAXIMUM_LENGTH,
   c.NUMERIC_PRECISION, c.NUMERIC_SCALE, c.DATETIME_PRECISION, c.IS_NULLABLE, k.is_computed
 FROM wanted w
 JOIN INFORMATION_SCHEMA.COLUMNS c ON c.TABLE_SCHEMA = w.s AND c.TABLE_NAME = w.n
@@ -133,7 +133,7 @@ func scanColumn(scan func(dst ...any) error) (row catalogRow, err error) {
 	return row, err
 }
 
-const indexesSQL = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, i.name, i.is_primary_key, c.COLUMN_NAME
+const indexesSQL = `SELECT CAST(c.TABLE_SCHEMA AS nvarchar(128)), CAST(c.TABLE_NAME AS nvarchar(128)), i.name, i.is_primary_key, c.COLUMN_NAME
 FROM wanted w
 JOIN sys.schemas m ON m.name = w.s
 JOIN sys.objects o ON o.schema_id = m.schema_id AND o.name = w.n

@@ -31,7 +31,7 @@ func newConnector(settings msdsn.Config, l limits) *connector {
 	inner := mssql.NewConnectorConfig(settings)
 	inner.Dialer = dialer{net.Dialer{KeepAlive: settings.KeepAlive}, l.read}
 	// us_english reads 2031-05-10 as year, month, day in every date type.
-	session := fmt.Sprintf("SET LOCK_TIMEOUT %d; SET DEADLOCK_PRIORITY LOW; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LANGUAGE us_english",
+	session := fmt.Sprintf("SET QUOTED_IDENTIFIER ON; SET LOCK_TIMEOUT %d; SET DEADLOCK_PRIORITY LOW; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LANGUAGE us_english",
 		l.lock.Milliseconds())
 	return &connector{inner, l, session}
 }

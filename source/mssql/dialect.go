@@ -16,9 +16,13 @@ type dialect struct{}
 
 var _ source.Dialect = dialect{}
 
-// Quote writes an identifier.
+// Quote writes an identifier: in brackets, or in double quotes if a bracket is in it, which Babelfish cannot read doubled. Sessions have
+// QUOTED_IDENTIFIER ON.
 func (dialect) Quote(identifier string) string {
-	return "[" + strings.ReplaceAll(identifier, "]", "]]") + "]"
+	if strings.Contains(identifier, "]") {
+		return `"` + strings.ReplaceAll(identifier, `"`, `""`) + `"`
+	}
+	return "[" + identifier + "]"
 }
 
 // Table is the quoted, qualified name.

@@ -99,7 +99,7 @@ func TestSession(t *testing.T) {
 	if login.User != "peer" || login.Password != "s3cret" || login.Database != "main" || login.App != "ctbridge" || login.PacketSize != 8192 {
 		t.Errorf("login %+v", login)
 	}
-	want := []string{"SET LOCK_TIMEOUT 1500; SET DEADLOCK_PRIORITY LOW; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LANGUAGE us_english",
+	want := []string{"SET QUOTED_IDENTIFIER ON; SET LOCK_TIMEOUT 1500; SET DEADLOCK_PRIORITY LOW; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LANGUAGE us_english",
 		"SELECT v", "SELECT v", "SELECT v"}
 	if got := peer.Queries(); !slices.Equal(got, want) {
 		t.Errorf("queries %q", got)
@@ -130,8 +130,9 @@ func TestDialect(t *testing.T) {
 	t.Parallel()
 	var d dialect
 	for got, want := range map[string]string{
-		d.Quote("odd]name"): "[odd]]name]",
-		d.Quote("[a].b"):    "[[a]].b]",
+		d.Quote("a[b"):      "[a[b]",
+		d.Quote("odd]name"): `"odd]name"`,
+		d.Quote(`[a]."b`):   `"[a].""b"`,
 		d.Table(change.TableID{Schema: "dbo", Name: "Acme Ltd$Item Ledger$4f2a"}): "[dbo].[Acme Ltd$Item Ledger$4f2a]",
 		d.Table(change.TableID{Name: "t"}):                                        "[t]",
 		d.Param(3, source.ArgText):                                                "@p3",
