@@ -65,17 +65,21 @@ var errEnough = errors.New("enough")
 // all reads what is committed now.
 func (s *stand) all(topics ...string) []*kafka.Message {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var got []*kafka.Message
-	err := kafka.Tail(ctx, kafka.Config{Brokers: s.Brokers()}, kafka.TailOptions{Topics: topics, From: kafka.FromStart, Exit: true}, func(m *kafka.Message) error {
-		got = append(got, m)
-		return nil
-	})
+	got, err := s.tryAll(topics...)
 	if err != nil {
 		s.Fatal(err)
 	}
 	return got
+}
+
+func (s *stand) tryAll(topics ...string) (got []*kafka.Message, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err = kafka.Tail(ctx, kafka.Config{Brokers: s.Brokers()}, kafka.TailOptions{Topics: topics, From: kafka.FromStart, Exit: true}, func(m *kafka.Message) error {
+		got = append(got, m)
+		return nil
+	})
+	return got, err
 }
 
 func shown(messages []*kafka.Message) string {
