@@ -31,7 +31,7 @@ var (
 var verdicts = map[int32]verdict{
 	18452: login, 18456: login, 18470: login, 18486: login, 18487: login, 18488: login,
 	4060: database, 4064: database,
-	208: missing, 207: missing, 4104: missing, 4413: missing, 4502: missing, 2812: missing,
+	208: missing, 207: missing, 4104: missing, 4413: missing, 4502: missing, 2812: missing, 33557097: missing, // the last is Babelfish's
 	229: denied, 230: denied, 300: denied, 916: denied,
 	102: refused, 156: refused, 170: refused, 195: refused, 206: refused, 220: refused, 232: refused, 241: refused, 242: refused, 244: refused, 245: refused,
 	248: refused, 295: refused, 8114: refused, 8115: refused, 8169: refused,

@@ -27,11 +27,19 @@ var (
 	SQLite    = Dialect{Name: "sqlite", Quote: quoted(`"`, `"`), Param: question, Binary: "VARBINARY(128)", Time: "TIMESTAMP(6)"}
 	Postgres  = Dialect{Name: "postgres", Quote: quoted(`"`, `"`), Param: func(n int) string { return fmt.Sprintf("$%d", n) }, Binary: "bytea", Time: "timestamp"}
 	MariaDB   = Dialect{Name: "mysql", Quote: quoted("`", "`"), Param: question, Binary: "varbinary(128)", Time: "datetime(6)"}
-	SQLServer = Dialect{Name: "sqlserver", Quote: quoted("[", "]"), Param: func(n int) string { return fmt.Sprintf("@p%d", n) }, Binary: "varbinary(128)", Time: "datetime2"}
+	SQLServer = Dialect{Name: "sqlserver", Quote: bracketed, Param: func(n int) string { return fmt.Sprintf("@p%d", n) }, Binary: "varbinary(128)", Time: "datetime2"}
 )
 
 func quoted(left, right string) func(string) string {
 	return func(s string) string { return left + strings.ReplaceAll(s, right, right+right) + right }
+}
+
+// bracketed falls back on double quotes: Babelfish, which speaks T-SQL, takes no doubled bracket.
+func bracketed(s string) string {
+	if strings.Contains(s, "]") {
+		return quoted(`"`, `"`)(s)
+	}
+	return quoted("[", "]")(s)
 }
 
 func question(int) string { return "?" }
@@ -168,16 +176,25 @@ func (w *Writer) Add(t testing.TB, q Queryer, s Shape, rows ...Row) {
 	t.Helper()
 	s = s.withDefaults()
 	for _, r := range rows {
-		args := append(w.headerValues(s, r), r.Values...)
-		params := make([]string, len(args))
-		for i := range args {
-			params[i] = w.Dialect.Param(i + 1)
-		}
+		params, args := w.params(append(w.headerValues(s, r), r.Values...))
 		text := "INSERT INTO " + w.Name(s.Table+s.Suffix) + " VALUES (" + strings.Join(params, ", ") + ")"
 		if _, err := q.ExecContext(context.Background(), text, args...); err != nil {
 			t.Fatalf("%s %v: %v", text, args, err)
 		}
 	}
+}
+
+// params writes the values: NULL as it is, because an argument without type is refused by some, the others as arguments.
+func (w *Writer) params(values []any) (params []string, args []any) {
+	for _, v := range values {
+		if v == nil {
+			params = append(params, "NULL")
+			continue
+		}
+		args = append(args, v)
+		params = append(params, w.Dialect.Param(len(args)))
+	}
+	return params, args
 }
 
 func (w *Writer) headerValues(s Shape, r Row) []any {
