@@ -24,6 +24,9 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	if stop.Err() != nil {
 		return progress{}, nil
 	}
+	if err == nil {
+		err = r.resets(work, window)
+	}
 	if err != nil {
 		return progress{}, err
 	}
@@ -80,11 +83,14 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 	r.options.Observer.Polled(r.options.Now().Sub(begin))
 	r.options.Observer.SourceReachable(nil)
 	r.options.Observer.Pending(window.Pending)
+	r.polled = r.polled[:0]
 	for i, newest := range window.Newest {
 		t := r.tables[asked[i].Captured.Table.ID]
+		r.polled, t.published = append(r.polled, t), nil
 		t.newest = newest.Position
 		if newest.Problem != nil {
 			r.stopTable(t.id, StagePoll, newest.Problem)
+			r.discovered = time.Time{} // it may be gone: discovery tells
 		} else if newest.Position <= t.state.Position {
 			r.options.Observer.Lag(t.id, 0)
 		}
@@ -124,38 +130,6 @@ func (r *Runner) tableLeft(failure *change.TableError) {
 	r.stopTable(failure.Table, StagePoll, failure.Err)
 }
 
-// wanted applies the row policies (I3). What is left out here never counts in a transaction.
-func (r *Runner) wanted(events *source.Merge, ev *change.Event) bool {
-	if ev.Op != change.OpTruncate {
-		return true
-	}
-	t := r.tables[ev.Table.ID]
-	if r.options.Truncate == TruncateFail {
-		r.stopTable(t.id, StageRender, fault.New(fault.Poison, "change sequence "+string(ev.Position),
-			errors.New("the source table was truncated, for which no message exists"), "set source.qlik.truncate: skip"))
-		events.Drop(t.id)
-		return false
-	}
-	r.skipped = append(r.skipped, skippedRow{table: t, position: ev.Position, reason: DroppedTruncate})
-	return false
-}
-
-// skippedRow is a row that a policy leaves out. It counts, and its table moves past it, only when the events before it are published.
-type skippedRow struct {
-	table    *table
-	position change.Position
-	reason   string
-}
-
-func (r *Runner) passSkipped() {
-	for _, s := range r.skipped {
-		r.options.Log.Warn("row left out", "reason", s.reason, "table", s.table.id.String(), "change_sequence", string(s.position))
-		r.options.Observer.Dropped(s.table.id, s.reason, 1)
-		s.table.passed(s.position, r.options.Now())
-	}
-	r.skipped = r.skipped[:0]
-}
-
 // emit expands, numbers, renders and publishes one row. A row that cannot be rendered stops its table, and its numbers are given back, so
 // that the counters stay without gap (I4). All events of a row are rendered before the first is published.
 func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Event, last bool) error {
@@ -163,7 +137,7 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 	if t.broken {
 		return nil // behind a row that could not be published: it is read again with it
 	}
-	ev.Late = ev.Position < r.state.Task.Position
+	ev.Late = ev.Position < r.state.Task.Position && ev.Position > t.again
 	n, err := r.rendererOf(ctx, t, ev.Table)
 	if err != nil {
 		return r.breakOff(events, t, err)
@@ -178,7 +152,7 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 		return r.tableFault(StagePublish, err)
 	}
 	r.note(t, ev)
-	return nil
+	return r.passSkipped(ctx)
 }
 
 // breakOff stops a table at a row that cannot be rendered; only a fatal error ends the session.
@@ -211,7 +185,6 @@ func (r *Runner) note(t *table, ev *change.Event) {
 		t.lagShown = true
 		r.options.Observer.Lag(t.id, max(0, now.Sub(time.Unix(ev.Timestamp.Num, int64(ev.Timestamp.Nanos)))))
 	}
-	r.passSkipped()
 }
 
 // closeWindow publishes the event that was held back at the end. It is the last of its transaction unless a row of the same one is
@@ -227,8 +200,7 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 		}
 	}
 	if held == nil {
-		r.passSkipped()
-		return nil
+		return r.passSkipped(work)
 	}
 	beyond, id, err := r.source.PeekBeyond(stop, window)
 	if err != nil {

@@ -207,14 +207,26 @@ type observed struct {
 	dropped map[string]int
 	states  map[string]bridge.TableState
 	errors  map[string]string
+	gaps    []string
+
+	polls     int
+	polledNow chan struct{} // closed and replaced after every poll
+
 	changed chan struct{}
 }
 
 func newObserved() *observed {
-	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), errors: make(map[string]string), changed: make(chan struct{})}
+	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), errors: make(map[string]string), changed: make(chan struct{}), polledNow: make(chan struct{})}
 }
 
-func (*observed) Polled(time.Duration)                    {}
+func (o *observed) Polled(time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.polls++
+	close(o.polledNow)
+	o.polledNow = make(chan struct{})
+}
+
 func (*observed) RowsRead(change.TableID, int)            {}
 func (*observed) Committed(bridge.Commit)                 {}
 func (*observed) Lag(change.TableID, time.Duration)       {}
@@ -227,6 +239,12 @@ func (o *observed) Dropped(_ change.TableID, why string, n int) {
 	o.mu.Lock()
 	o.dropped[why] += n
 	o.mu.Unlock()
+}
+
+func (o *observed) Gap(id change.TableID, gap bridge.Gap) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gaps = append(o.gaps, fmt.Sprintf("%s %s", id.Name, gap))
 }
 
 func (o *observed) TableChanged(id change.TableID, state bridge.TableState, _ int, err error) {

@@ -45,6 +45,8 @@ type Observer interface {
 	Late(table change.TableID, n int)
 	// Dropped: n rows were left out by a policy the user chose (I3); reason is the policy's name.
 	Dropped(table change.TableID, reason string, n int)
+	// Gap: a hole in the changes of a table was found, and the user's policy is to go on behind it.
+	Gap(table change.TableID, gap Gap)
 	// TableChanged: a table's state, version or error changed. err is nil where there is none.
 	TableChanged(table change.TableID, state TableState, version int, err error)
 	// Lag: now minus the commit time of the oldest unpublished row, 0 when caught up.

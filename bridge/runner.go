@@ -23,10 +23,16 @@ type TruncatePolicy string
 const (
 	TruncateSkip TruncatePolicy = "skip" // leave it out, logged and counted (default)
 	TruncateFail TruncatePolicy = "fail" // stop the table
+
+	// TruncateMarker publishes a message of type TRUNCATE on the metadata topic.
+	TruncateMarker TruncatePolicy = "marker"
 )
 
-// DroppedTruncate is the reason under which skipped TRUNCATE rows are counted.
-const DroppedTruncate = "truncate"
+// The reasons under which dropped rows are counted.
+const (
+	DroppedTruncate  = "truncate"  // skipped TRUNCATE rows
+	DroppedDuplicate = "duplicate" // rows of positions that were published before
+)
 
 // Options of a runner. Durations and limits must be set; package config has the defaults.
 type Options struct {
@@ -42,6 +48,9 @@ type Options struct {
 	LookbackFor     time.Duration // see checkpoint.Window
 	LookbackRows    int           // over all tables
 	Truncate        TruncatePolicy
+	OnReset         ResetPolicy
+	GapMarker       bool          // publish holes on the metadata topic
+	Deduplicate     time.Duration // a position is published once within this time; 0 = as often as it is there. LookbackFor covers it
 
 	Topic         func(change.TableID) (string, error)
 	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
@@ -74,6 +83,7 @@ type Source interface {
 	PeekBeyond(ctx context.Context, w *source.Window) (change.Position, []byte, error)
 	Under(t *source.Captured, earlier *change.Table, memo []byte) (*source.Captured, error)
 	FirstDDL(ctx context.Context, t *source.Captured, after change.Position) (change.Position, bool, error)
+	Forget(id change.TableID)
 	Memory() []byte
 	Recall(memory []byte) error
 }
@@ -92,7 +102,10 @@ type Runner struct {
 	batch      batch
 	skipped    []skippedRow // left out behind the event that is held back
 	discovered time.Time
-	started    bool // everything has answered once
+	interval   time.Duration // from discovered to the next time, with jitter
+	polled     []*table      // parallel to the tables of the last poll
+	unsaved    bool          // the checkpoint must learn something although no row is published
+	started    bool          // everything has answered once
 
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
 }

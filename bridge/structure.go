@@ -19,7 +19,9 @@ func (r *Runner) structure(ctx context.Context, t *table) error {
 			return err
 		}
 		t.state.Restructure(now, t.captured.Memo, boundary)
-		t.state.Identity = t.captured.Identity
+		if t.state.Position == "" {
+			t.state.Identity = t.captured.Identity // else it is noted once the rows of the table are known to go on: see Runner.resets
+		}
 		if newest != nil {
 			r.options.Log.Info("structure changed", "table", t.id.String(), "table_version", t.state.Newest().Version, "rows_before", string(boundary))
 		}

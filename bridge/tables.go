@@ -15,24 +15,28 @@ import (
 
 // table is a captured table in this session.
 type table struct {
-	id       change.TableID
-	captured *source.Captured
-	state    *checkpoint.Table
-	earlier  []source.Earlier  // structures that unread rows still have
-	rendered map[int]*renderer // by table version; filled at the first event of each
-	newest   change.Position
-	read     int // rows since the last commit
-	lagShown bool
-	stopped  bool // by an error in this session: it is no longer read
-	outdated bool // its structure has changed in the middle of a window: it must be discovered before it is read on
-	broken   bool // a row of it could not be published in this session: no later one may be (I2)
-	careful  bool // the sink has refused a record of it: commit row by row, so that the good rows before it get through
+	id        change.TableID
+	captured  *source.Captured
+	state     *checkpoint.Table
+	earlier   []source.Earlier  // structures that unread rows still have
+	rendered  map[int]*renderer // by table version; filled at the first event of each
+	newest    change.Position
+	read      int // rows since the last commit
+	lagShown  bool
+	stopped   bool                    // by an error in this session: it is no longer read
+	came      change.Position         // of the row that was taken last: see duplicate
+	published map[change.Position]int // what the look-back knew when the window began; nil until it is asked
+	again     change.Position         // rows at or below it are read again after a reset: they are not late
+	outdated  bool                    // its structure has changed in the middle of a window: it must be discovered before it is read on
+	broken    bool                    // a row of it could not be published in this session: no later one may be (I2)
+	careful   bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
 
 // passed moves the table's position behind an event. A late row never moves it back (I2).
 func (t *table) passed(p change.Position, now time.Time) {
 	t.state.Position = max(t.state.Position, p)
 	t.state.Window.Add(p, now)
+	t.state.Seen, t.state.Purged = max(t.state.Seen, t.newest, t.state.Position), false
 	t.state.Touch()
 }
 
@@ -49,7 +53,7 @@ type trouble struct {
 // rediscover looks for tables at the start, on an interval, and when a failed table is due. Added tables join, the others go on.
 func (r *Runner) rediscover(ctx context.Context) error {
 	now := r.options.Now()
-	if !r.discovered.IsZero() && now.Sub(r.discovered) < r.options.Rediscover && !r.troubleDue(now) {
+	if !r.discovered.IsZero() && now.Sub(r.discovered) < r.interval && !r.troubleDue(now) {
 		return nil
 	}
 	found, err := r.source.Discover(ctx)
@@ -60,7 +64,7 @@ func (r *Runner) rediscover(ctx context.Context) error {
 		return r.fail(StageDiscover, err)
 	}
 	r.options.Observer.SourceReachable(nil)
-	r.discovered = now
+	r.discovered, r.interval = now, jitter(r.options.Rediscover)
 	for _, problem := range found.Problems {
 		if !r.waits(problem.Table, now) {
 			r.stopTable(problem.Table, StageDiscover, problem.Err)
@@ -112,9 +116,15 @@ func (r *Runner) stillMissing(found source.Discovery, now time.Time) {
 	for _, captured := range found.Tables {
 		seen[captured.Table.ID] = true
 	}
+	for _, problem := range found.Problems {
+		seen[problem.Table] = true
+	}
 	for id, t := range r.troubles {
-		if !seen[id] && !now.Before(t.due) {
-			t.state, t.due = TableMissing, now.Add(t.pause.next())
+		if due := !now.Before(t.due); !seen[id] && (due || t.state != TableMissing) {
+			t.state = TableMissing
+			if due {
+				t.due = now.Add(t.pause.next())
+			}
 			r.options.Observer.TableChanged(id, t.state, 0, t.err)
 		}
 	}
@@ -182,7 +192,8 @@ func (r *Runner) asked() []source.Progress {
 	var out []source.Progress
 	for _, t := range r.order {
 		if !t.stopped {
-			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window, Earlier: t.earlier})
+			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window, Earlier: t.earlier,
+				Identity: t.state.Identity, Seen: t.state.Seen, Purged: t.state.Purged})
 		}
 	}
 	return out

@@ -29,6 +29,7 @@ type health struct {
 	awayAt    time.Time // last report of a neighbour that is away
 
 	tables map[string]string // errors of tables that do not stream
+	gaps   map[string]string // the last hole of each table that was gone on behind
 }
 
 // neighbour is the database or the brokers.
@@ -38,7 +39,7 @@ type neighbour struct {
 }
 
 func newHealth(now func() time.Time, stall time.Duration) *health {
-	return &health{now: now, stall: stall, pollAt: now(), tables: map[string]string{}}
+	return &health{now: now, stall: stall, pollAt: now(), tables: map[string]string{}, gaps: map[string]string{}}
 }
 
 func (h *health) polled() {
@@ -84,6 +85,12 @@ func (h *health) tableChanged(id change.TableID, state bridge.TableState, err er
 	}
 }
 
+func (h *health) gap(id change.TableID, gap bridge.Gap) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gaps[id.String()] = gap.String()
+}
+
 // waiting is for how long changes have been waiting without a commit.
 func (h *health) waiting() time.Duration {
 	h.mu.Lock()
@@ -122,6 +129,7 @@ type ready struct {
 	Sink   string            `json:"sink"`
 	Start  string            `json:"start"`
 	Tables map[string]string `json:"tables_not_streaming,omitempty"`
+	Gaps   map[string]string `json:"gaps,omitempty"` // since the start: holes that reading went on behind
 }
 
 const ok = "ok"
@@ -129,12 +137,15 @@ const ok = "ok"
 func (h *health) ready() ready {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := ready{Source: h.source.status(), Sink: h.sink.status(), Start: ok, Tables: map[string]string{}}
+	r := ready{Source: h.source.status(), Sink: h.sink.status(), Start: ok, Tables: map[string]string{}, Gaps: map[string]string{}}
 	if !h.started {
 		r.Start = "not finished: no poll has ended yet"
 	}
 	for table, problem := range h.tables {
 		r.Tables[table] = problem
+	}
+	for table, gap := range h.gaps {
+		r.Gaps[table] = gap
 	}
 	r.Ready = r.Source == ok && r.Sink == ok && r.Start == ok
 	return r

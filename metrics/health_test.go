@@ -165,3 +165,15 @@ func TestCase89_FailedTablesAreTold(t *testing.T) {
 		t.Error(body)
 	}
 }
+
+// A hole that reading went on behind stays in the status until the next start.
+func TestGapsAreTold(t *testing.T) {
+	t.Parallel()
+	m, _ := newMetrics()
+	m.Gap(parcel, bridge.Gap{Reason: "rows_purged", From: "3", To: "8"})
+	_, body := get(t, m, "/readyz")
+	gaps, _ := body["gaps"].(map[string]any)
+	if gaps["shop.parcel"] != "rows_purged: change sequences above 3, up to 8" {
+		t.Error(body)
+	}
+}

@@ -26,11 +26,11 @@ type Metrics struct {
 	now      func() time.Time
 	health   *health
 
-	rowsRead, events, late, dropped, errors *prometheus.CounterVec
-	lag, version, state                     *prometheus.GaugeVec
-	lastPoll                                prometheus.Gauge
-	publishLatency, pollDuration            prometheus.Histogram
-	registrations                           prometheus.Counter
+	rowsRead, events, late, dropped, gaps, errors *prometheus.CounterVec
+	lag, version, state                           *prometheus.GaugeVec
+	lastPoll                                      prometheus.Gauge
+	publishLatency, pollDuration                  prometheus.Histogram
+	registrations                                 prometheus.Counter
 
 	mu     sync.Mutex
 	tables map[change.TableID]*tableSeries
@@ -42,6 +42,7 @@ type tableSeries struct {
 	name     string
 	rowsRead prometheus.Counter
 	late     prometheus.Counter
+	gaps     prometheus.Counter
 	lag      prometheus.Gauge
 	version  prometheus.Gauge
 	states   map[bridge.TableState]prometheus.Gauge
@@ -75,6 +76,7 @@ func (m *Metrics) define() {
 	m.events = m.counters("events_published_total", "Events whose commit all in-sync replicas acknowledged.", "table", "operation")
 	m.late = m.counters("late_rows_total", "Events that became visible below a position that was already published; they were published late. Should stay 0.", "table")
 	m.dropped = m.counters("dropped_rows_total", "Rows left out by a policy of the configuration.", "table", "reason")
+	m.gaps = m.counters("gaps_total", "Holes in the changes of a table behind which reading went on by the policy source.on_reset. Should stay 0.", "table")
 	m.errors = m.counters("errors_total", "Errors by stage of the line and by class: retry, table, poison, fatal, config.", "stage", "class")
 	m.lag = m.gauges("source_lag_seconds", "Now minus the commit time of the oldest row that is not published, 0 when caught up.", "table")
 	m.version = m.gauges("table_version", "Version of the table's structure.", "table")
@@ -129,7 +131,7 @@ func (m *Metrics) of(id change.TableID) *tableSeries {
 	name := id.String()
 	t := &tableSeries{
 		name:     name,
-		rowsRead: m.rowsRead.WithLabelValues(name), late: m.late.WithLabelValues(name),
+		rowsRead: m.rowsRead.WithLabelValues(name), late: m.late.WithLabelValues(name), gaps: m.gaps.WithLabelValues(name),
 		lag:    m.lag.WithLabelValues(name),
 		states: map[bridge.TableState]prometheus.Gauge{}, events: map[change.Op]prometheus.Counter{}, dropped: map[string]prometheus.Counter{},
 	}

@@ -46,6 +46,7 @@ func exercise(m *Metrics) {
 	})
 	m.Committed(bridge.Commit{Counts: map[bridge.CommitKey]int{{Table: parcel, Op: change.OpInsert}: 1}, Records: 1, Took: time.Second})
 	m.Late(parcel, 1)
+	m.Gap(parcel, bridge.Gap{Reason: "rows_purged", From: "3", To: "8"})
 	m.Dropped(parcel, bridge.DroppedTruncate, 4)
 	m.TableChanged(parcel, bridge.TableStreaming, 2, nil)
 	m.TableChanged(depot, bridge.TableFailed, 0, errors.New("no right to read"))
@@ -70,6 +71,10 @@ ctbridge_dropped_rows_total{reason="truncate",table="shop.parcel"} 4
 ctbridge_events_published_total{operation="DELETE",table="shop.parcel"} 1
 ctbridge_events_published_total{operation="INSERT",table="shop.parcel"} 4
 ctbridge_events_published_total{operation="UPDATE",table="shop.depot"} 2
+# HELP ctbridge_gaps_total Holes in the changes of a table behind which reading went on by the policy source.on_reset. Should stay 0.
+# TYPE ctbridge_gaps_total counter
+ctbridge_gaps_total{table="shop.depot"} 0
+ctbridge_gaps_total{table="shop.parcel"} 1
 # HELP ctbridge_late_rows_total Events that became visible below a position that was already published; they were published late. Should stay 0.
 # TYPE ctbridge_late_rows_total counter
 ctbridge_late_rows_total{table="shop.depot"} 0

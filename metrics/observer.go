@@ -58,6 +58,12 @@ func (m *Metrics) Dropped(table change.TableID, reason string, n int) {
 	})
 }
 
+// Gap counts a hole and shows the last one of each table.
+func (m *Metrics) Gap(table change.TableID, gap bridge.Gap) {
+	m.table(table, func(t *tableSeries) { t.gaps.Inc() })
+	m.health.gap(table, gap)
+}
+
 // TableChanged shows state and version of a table. A version that is not known (0) leaves the last one.
 func (m *Metrics) TableChanged(table change.TableID, state bridge.TableState, version int, err error) {
 	m.table(table, func(t *tableSeries) {

@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -26,6 +27,7 @@ type memory struct {
 	changed map[string]bool              // by table: its structure is another than captured
 
 	applied, closed change.Position
+	lowEnds         int // how often Oldest was asked
 }
 
 func newMemory(names ...string) *memory {
@@ -116,6 +118,15 @@ func (m *memory) Under(t *source.Captured, earlier *change.Table, _ []byte) (*so
 	under := *t
 	under.Table = earlier
 	return &under, nil
+}
+
+func (m *memory) Oldest(_ context.Context, t *source.Captured, at change.Position) (change.Position, bool, error) {
+	rows := m.rows[t.Table.ID.Name]
+	if len(rows) == 0 {
+		return "", false, nil
+	}
+	m.lowEnds++
+	return rows[0], slices.Contains(rows, at), nil
 }
 
 func (m *memory) Peek(_ context.Context, tables []*source.Captured, after change.Position) (change.Position, []byte, error) {

@@ -26,6 +26,8 @@ type Layout interface {
 	// Under compiles a reader that gives the rows of t as an earlier structure of the table had them; memo is the Memo of that structure's
 	// Captured. It is an error where rows of that structure can no longer be told without hiding a value.
 	Under(t *Captured, earlier *change.Table, memo []byte) (*Captured, error)
+	// Oldest gives the lowest position that the change table holds, empty where it is empty, and whether a row has the position at.
+	Oldest(ctx context.Context, t *Captured, at change.Position) (oldest change.Position, has bool, err error)
 	// Peek finds the first event after a position over the tables: its position and transaction id, empty if there is none.
 	Peek(ctx context.Context, tables []*Captured, after change.Position) (change.Position, []byte, error)
 }
@@ -34,6 +36,8 @@ type Layout interface {
 type Newest struct {
 	Position change.Position // empty for an empty change table
 	Problem  error           // why the table cannot be read, nil if it can
+	Reset    *Reset          // the table no longer holds what it held; filled by the poller
+	Purged   bool            // the row at the asked position has gone, and nothing unread with it; filled by the poller
 }
 
 // Captured is one table with its change table.

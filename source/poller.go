@@ -27,6 +27,7 @@ type Poller struct {
 	options Options
 	horizon horizon
 	checks  map[change.TableID]time.Time // when a table's look-back is due
+	watched map[change.TableID]watch     // what the last poll saw
 	slots   chan struct{}                // bounds parallel page reads
 }
 
@@ -41,7 +42,7 @@ func NewPoller(engine Engine, layout Layout, o Options) *Poller {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Poller{layout: layout, options: o, checks: make(map[change.TableID]time.Time), slots: make(chan struct{}, max(o.Parallel, 1))}
+	p := &Poller{layout: layout, options: o, checks: make(map[change.TableID]time.Time), watched: make(map[change.TableID]watch), slots: make(chan struct{}, max(o.Parallel, 1))}
 	p.horizon = horizon{options: o.Horizon, now: o.Now, log: o.Log}
 	p.horizon.fencer, _ = engine.(Fencer)
 	p.horizon.clock, _ = layout.(Clocked)
@@ -80,6 +81,11 @@ type Progress struct {
 	After    change.Position
 	Recent   Recent
 	Earlier  []Earlier // structures that rows may still be waiting under, oldest first
+
+	// What tells a reset: see Reset.
+	Identity string          // of the change table that After belongs to
+	Seen     change.Position // the newest row that was seen, published or not
+	Purged   bool            // the row at After was seen to have gone, when nothing was unread
 }
 
 // Earlier is a former structure of a table.
@@ -125,6 +131,12 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 	}
 	for i, t := range tables {
 		if newest[i].Problem != nil {
+			continue
+		}
+		if err := p.watch(ctx, t, &newest[i]); err != nil {
+			return nil, TableFault(t.Captured.Table.ID, err)
+		}
+		if newest[i].Reset != nil {
 			continue
 		}
 		if newest[i].Position > w.Upto {

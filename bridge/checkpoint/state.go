@@ -45,6 +45,8 @@ type Table struct {
 	Verified  change.Position // rows at or below it were seen while the newest structure was in force
 	Announced string          // which metadata was published last: schema, format, topic; "" = none
 	Identity  string          // of the change table
+	Seen      change.Position // the newest row that was seen, published or not
+	Purged    bool            // the row at Position was seen to have gone from the change table, when nothing was unread
 	Window    Window
 
 	// Structures are the table's newest structure, last, and before it those that unread rows may still have.
@@ -91,6 +93,17 @@ func (t *Table) Outlive() {
 	}
 }
 
+// Restart sets the position anew after the change table was reset: nothing is known of its rows any more, and all have the newest structure.
+func (t *Table) Restart(at change.Position) {
+	for len(t.Structures) > 1 {
+		t.gone = append(t.gone, t.Structures[0].Version)
+		t.Structures = t.Structures[1:]
+	}
+	t.Position, t.Verified, t.Seen, t.Purged = at, at, "", false
+	t.Window.Restart(at)
+	t.dirty = true
+}
+
 // Touch marks a table as changed, so that the next Entries holds it.
 func (t *Table) Touch() { t.dirty = true }
 
@@ -103,6 +116,8 @@ type tableRecord struct {
 	Verified  change.Position `json:"verified"`
 	Announced string          `json:"announced,omitempty"`
 	Identity  string          `json:"identity,omitempty"`
+	Seen      change.Position `json:"seen,omitempty"`
+	Purged    bool            `json:"purged,omitempty"`
 }
 
 type taskRecord struct {
@@ -185,6 +200,7 @@ func (s *State) decodeTable(key string, value []byte) error {
 	}
 	t := s.Table(id)
 	t.Position, t.Verified, t.Announced, t.Identity = r.Position, r.Verified, r.Announced, r.Identity
+	t.Seen, t.Purged = r.Seen, r.Purged
 	t.Window.floor = r.Floor
 	return nil
 }
@@ -294,7 +310,7 @@ func (t *Table) structures(dst []Entry, prefix string) []Entry {
 func (t *Table) encode() []byte {
 	out, _ := json.Marshal(tableRecord{
 		V: stateVersion, Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Verified: t.Verified,
-		Announced: t.Announced, Identity: t.Identity,
+		Announced: t.Announced, Identity: t.Identity, Seen: t.Seen, Purged: t.Purged,
 	})
 	return out
 }

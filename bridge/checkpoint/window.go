@@ -129,6 +129,12 @@ func (w *Window) Forget(floor change.Position) {
 	w.Expire(time.Time{}, 0)
 }
 
+// Restart forgets everything and sets the floor, also downwards.
+func (w *Window) Restart(floor change.Position) {
+	w.Expire(time.Time{}, 0)
+	w.floor = floor
+}
+
 // entries appends the store entries of what changed since the last call.
 func (w *Window) entries(dst []Entry, prefix string) []Entry {
 	for _, id := range w.gone {

@@ -21,6 +21,26 @@ func (r *rules) checkSource() {
 	}
 	r.checkTables()
 	r.checkKeys()
+	r.checkMarkers()
+}
+
+// checkMarkers wants a metadata topic in JSON for messages that are neither data nor metadata. The full load that resnapshot asks for is not there
+// yet.
+func (r *rules) checkMarkers() {
+	if r.Source.OnReset == "resnapshot" {
+		r.wrong("source.on_reset", "use fail or continue", "is impossible: there is no full load yet")
+	}
+	const fix = "set format: json and qlik.metadata: topic, or remove it"
+	topic := r.Format == FormatJSON && r.Qlik.Metadata != MetadataNone
+	if r.Source.GapMarker && !topic {
+		r.wrong("source.gap_marker", fix, "needs a metadata topic in JSON")
+	}
+	if r.Source.GapMarker && r.Source.OnReset == "fail" {
+		r.wrong("source.gap_marker", "set source.on_reset, or remove it", "has no effect with source.on_reset fail")
+	}
+	if r.Source.Qlik.Truncate == "marker" && !topic {
+		r.wrong("source.qlik.truncate", fix, "marker needs a metadata topic in JSON")
+	}
 }
 
 func (r *rules) checkTables() {

@@ -38,6 +38,10 @@ type Source struct {
 	RediscoverInterval time.Duration `yaml:"rediscover_interval" default:"60s" min:"1s" max:"24h" doc:"How often new, changed and returned tables are looked for."`
 	StartupTimeout     time.Duration `yaml:"startup_timeout" default:"60s" min:"1s" max:"1h" doc:"How long a start waits for the database, the brokers and the schema registry before it gives up."`
 
+	OnReset     string        `yaml:"on_reset" default:"fail" oneof:"fail|resnapshot|continue" doc:"A change table that no longer holds what it held (emptied, restored, made again with lower sequences, purged of rows that were not read): stop the table; load its base table again; or publish what is there and tell the hole in the log, the metric and the status."`
+	GapMarker   bool          `yaml:"gap_marker" default:"false" doc:"With on_reset continue or resnapshot: also publish the hole as a message of type GAP on kafka.metadata_topic. Needs format json."`
+	Deduplicate time.Duration `yaml:"deduplicate" default:"0s" min:"0s" max:"24h" doc:"Rows whose change sequence was published within this time are left out and counted: for changes that are replayed by hand. 0s publishes them again. Keeps source.horizon.lookback at least as long; lookback_rows bounds it, too."`
+
 	Qlik    QlikTables `yaml:"qlik" doc:"Options of layout qlik."`
 	Horizon Horizon    `yaml:"horizon" doc:"Up to where it is safe to read: rows may become visible after rows with higher positions."`
 }
@@ -60,7 +64,7 @@ type QlikTables struct {
 	ControlTask       string   `yaml:"control_task" doc:"Name of the Qlik task in the control tables; empty = every task."`
 	MaskByteOrder     string   `yaml:"mask_byte_order" default:"auto" oneof:"auto|lsb|msb" doc:"Byte order of change masks; auto decides from the data."`
 	OrphanBeforeImage string   `yaml:"orphan_before_image" default:"fail" oneof:"fail|skip" doc:"A before-image without its update: stop the table, or leave it out and count it."`
-	Truncate          string   `yaml:"truncate" default:"skip" oneof:"skip|fail" doc:"A TRUNCATE row, which messages cannot carry: leave it out and count it, or stop the table."`
+	Truncate          string   `yaml:"truncate" default:"skip" oneof:"skip|fail|marker" doc:"A TRUNCATE row, which data messages cannot carry: leave it out and count it, stop the table, or publish a message of type TRUNCATE on kafka.metadata_topic (format json)."`
 	IgnoreColumns     []string `yaml:"ignore_columns" example:"[load_date]" doc:"Columns of change tables that are not data."`
 }
 

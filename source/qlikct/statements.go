@@ -18,6 +18,7 @@ type statements struct {
 	rows      source.Statement // after, upto: number of rows, before-images included
 	orphans   source.Statement // after, upto, limit: sequences of before-images without update
 	peek      source.Statement // after, limit
+	oldest    source.Statement // position: the lowest sequence, and whether the position is there
 	newest    string           // text of this table's arm of the detection query, without the ordinal
 	hasNulls  bool             // the sequence column allows NULL, the arm looks for one
 }
@@ -158,6 +159,13 @@ func (b *builder) peekQuery() (string, []change.Column) {
 	return text, columns
 }
 
+func (b *builder) oldestQuery() (string, []change.Column) {
+	here := "CASE WHEN EXISTS (SELECT 1 FROM " + b.table + " h WHERE " + b.sequence("h") + " = " + b.param(source.ArgText) + ") THEN 1 ELSE 0 END"
+	oldest := *b.h.sequence
+	oldest.Nullable = true
+	return "SELECT MIN(" + b.sequence("l") + "), " + here + " FROM " + b.table + " l", []change.Column{oldest, countColumn}
+}
+
 // newestArm is this table's part of the detection query: the newest sequence, and whether a row has none.
 func (b *builder) newestArm() (arm string, hasNulls bool) {
 	seq := b.sequence("l")
@@ -184,6 +192,7 @@ func newStatements(engine source.Engine, changes change.TableID, data []change.C
 		rows:      prepare((*builder).rowsQuery),
 		orphans:   prepare((*builder).orphansQuery),
 		peek:      prepare((*builder).peekQuery),
+		oldest:    prepare((*builder).oldestQuery),
 	}
 	s.newest, s.hasNulls = b.newestArm()
 	return s

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"log/slog"
+	"time"
 
 	"ctbridge/bridge/config"
 	"ctbridge/source"
@@ -52,6 +53,11 @@ func newPoller(e source.Engine, t *config.Task, log *slog.Logger) *source.Poller
 	h := &t.Source.Horizon
 	return source.NewPoller(e, layouts[t.Source.Layout](e, t, log), source.Options{
 		Horizon:  source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
-		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: h.Lookback, Log: log,
+		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
 	})
+}
+
+// lookback is how long published positions are remembered: for late rows, or for replayed ones where these are asked for and it is longer.
+func lookback(t *config.Task) time.Duration {
+	return max(t.Source.Horizon.Lookback, t.Source.Deduplicate)
 }

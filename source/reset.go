@@ -1,0 +1,132 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	"ctbridge/bridge/change"
+)
+
+// ResetKind says in which way a change table no longer holds what it held.
+type ResetKind string
+
+// The kinds of resets.
+const (
+	// ResetRewound: the table goes back below the position and the row at the position has gone. It was restored from an older copy, or emptied
+	// or made again with sequences that start anew: reading above the position would wait for ever, or skip rows.
+	ResetRewound ResetKind = "source_rewound"
+	// ResetPurged: rows that were never published have gone, or may have gone while nobody looked.
+	ResetPurged ResetKind = "rows_purged"
+)
+
+// Reset is a hole: rows with positions above From, up to To, are gone or can no longer be told from published ones.
+type Reset struct {
+	Kind     ResetKind
+	From, To change.Position
+}
+
+// watch is what a poll saw of a table.
+type watch struct {
+	newest  change.Position
+	after   change.Position // the position that was asked with
+	at      time.Time
+	checked time.Time // when the rows at the low end were last looked at
+}
+
+const (
+	// awayAfter is how long a table may go without a poll until rows can have come and gone unseen.
+	awayAfter = time.Minute
+	// behindEach is how often the low end of a table is looked at while rows of it are waiting.
+	behindEach = 30 * time.Second
+)
+
+// watch notices that a table was emptied, restored, made again or purged past the reader. A table whose newest row is the one at the position
+// costs nothing; others are asked for their low end: at the first poll, after a pause without polls, when the newest row went back, and now
+// and then while rows wait.
+func (p *Poller) watch(ctx context.Context, t Progress, n *Newest) error {
+	id, now := t.Captured.Table.ID, p.options.Now()
+	last, known := p.watched[id]
+	away := !known || now.Sub(last.at) > awayAfter
+	next := watch{newest: n.Position, after: t.After, at: now, checked: last.checked}
+	if t.After == "" || !p.suspect(t, n.Position, last, away, now) {
+		p.watched[id] = next
+		return nil
+	}
+	oldest, has, err := p.layout.Oldest(ctx, t.Captured, t.After)
+	if err != nil {
+		return err
+	}
+	unread := max(last.newest, t.Seen)
+	if n.Reset = judge(t, n.Position, oldest, has, unread, away); n.Reset != nil {
+		return nil // not noted: the next poll looks again
+	}
+	n.Purged = !has
+	next.checked = now
+	p.watched[id] = next
+	return nil
+}
+
+// suspect tells whether the low end of a table must be looked at.
+func (p *Poller) suspect(t Progress, newest change.Position, last watch, away bool, now time.Time) bool {
+	switch {
+	case t.remade():
+		return true
+	case newest == t.After:
+		return false
+	case newest < t.After:
+		return away || last.newest != newest || last.after != t.After
+	}
+	return away || now.Sub(last.checked) >= behindEach && last.newest > t.After
+}
+
+// remade tells that the change table is another than the one that the position belongs to.
+func (t *Progress) remade() bool {
+	return t.Identity != "" && t.Captured.Identity != "" && t.Identity != t.Captured.Identity
+}
+
+// judge decides from the facts. A purge takes the oldest rows, so that a row at or below the position outlives the row at the position only
+// where the table went back. Above the position, rows are known to be lost where one was seen and is gone; they may be lost where the row at
+// the position went while nobody looked, unless the first row that is there follows it directly.
+func judge(t Progress, newest, oldest change.Position, has bool, unread change.Position, away bool) *Reset {
+	switch {
+	case has:
+		return nil
+	case oldest != "" && oldest <= t.After:
+		return &Reset{Kind: ResetRewound, From: lastGood(newest, oldest, t.After), To: t.After}
+	case unread > t.After && (oldest == "" || oldest > unread):
+		return &Reset{Kind: ResetPurged, From: t.After, To: max(unread, oldest)}
+	case oldest == "" || t.Purged || !away || t.remade() || follows(t.After, oldest):
+		return nil
+	}
+	return &Reset{Kind: ResetPurged, From: t.After, To: oldest}
+}
+
+// lastGood is the newest row of a table that went back, or where it has grown beyond the position since then, its oldest.
+func lastGood(newest, oldest, after change.Position) change.Position {
+	if newest < after {
+		return newest
+	}
+	return oldest
+}
+
+// follows tells that no position lies between two: they are numbers of equal width, and the second is the first plus one.
+func follows(a, b change.Position) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	next := []byte(a)
+	for i := len(next) - 1; i >= 0; i-- {
+		switch {
+		case next[i] < '0' || next[i] > '9':
+			return false
+		case next[i] < '9':
+			next[i]++
+			return string(next) == string(b)
+		}
+		next[i] = '0'
+	}
+	return false
+}
+
+// Forget gives up what was seen of a table: its position has been set anew.
+func (p *Poller) Forget(id change.TableID) { delete(p.watched, id) }
