@@ -121,11 +121,11 @@ func (m *memory) Under(t *source.Captured, earlier *change.Table, _ []byte) (*so
 }
 
 func (m *memory) Oldest(_ context.Context, t *source.Captured, at change.Position) (change.Position, bool, error) {
+	m.lowEnds++
 	rows := m.rows[t.Table.ID.Name]
 	if len(rows) == 0 {
 		return "", false, nil
 	}
-	m.lowEnds++
 	return rows[0], slices.Contains(rows, at), nil
 }
 

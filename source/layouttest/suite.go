@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"ExactTableMissing", checkExactMissing},
 		{"DetectSurvivesADroppedTable", checkDetectDropped},
 		{"PositionsCountPeek", checkPositions},
+		{"LowEnd", checkLowEnd},
 		{"ControlTables", checkControlTables},
 		{"PageBytes", checkPageBytes},
 	}
