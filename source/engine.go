@@ -74,7 +74,8 @@ type Relation struct {
 	ID       change.TableID
 	Identity string          // changes when the table is dropped and made again: object id, oid, root page; "" where unknown
 	Columns  []change.Column // in table order; KeyPosition filled from the primary key, else from the first unique index without NULLs
-	// ColumnIDs are parallel to Columns: ids that stay when a column is renamed. nil where the product has none.
+	// ColumnIDs are parallel to Columns: ids that stay when a column is renamed, and that no column has again which comes later, in this table
+	// or in another made under its name. nil where the product has none.
 	ColumnIDs []string
 	Computed  []string // names of computed (generated) columns among Columns
 }

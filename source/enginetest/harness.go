@@ -21,6 +21,9 @@ type Harness struct {
 	// Computed is the DDL type of a generated column with the value of integer column a plus 1, e.g. "int GENERATED ALWAYS AS (a + 1)
 	// STORED"; "" where the product has none.
 	Computed string
+	// Rename is SQL that renames a column, with the quoted names of table, column, and column to be, for fmt.Sprintf; "" where the product has no
+	// ids of columns that outlive it.
+	Rename string
 	// Slow is a query with one integer column that runs for 20 seconds or more before its first row.
 	Slow string
 	// Types are all types that the engine decodes, with their extremes, and some that it does not (Want.Kind Unsupported).
@@ -73,6 +76,7 @@ func Run(t *testing.T, h Harness) {
 		{"Case61_Names", checkNames},
 		{"Keys", checkKeys},
 		{"Identity", checkIdentity},
+		{"Case38_ColumnIDs", checkColumnIDs},
 		{"Computed", checkComputed},
 		{"Types", checkTypes},
 		{"NullAndEmptyText", checkNullAndEmpty},

@@ -80,9 +80,9 @@ func wantedSQL(ids []change.TableID) (string, []any) {
 	return b.String(), args
 }
 
-// columnsSQL joins the sys views loosely: what is not found there costs only the identity and the mark of computed columns.
+// columnsSQL joins the sys views loosely: what is not found there costs only the identity, the ids of columns and the mark of computed ones.
 const columnsSQL = `SELECT CAST(c.TABLE_SCHEMA AS nvarchar(128)), CAST(c.TABLE_NAME AS nvarchar(128)), o.object_id, c.COLUMN_NAME, c.DATA_TYPE, c.CHARACTER_MAXIMUM_LENGTH,
-  c.NUMERIC_PRECISION, c.NUMERIC_SCALE, c.DATETIME_PRECISION, c.IS_NULLABLE, k.is_computed
+  c.NUMERIC_PRECISION, c.NUMERIC_SCALE, c.DATETIME_PRECISION, c.IS_NULLABLE, k.is_computed, k.column_id
 FROM wanted w
 JOIN INFORMATION_SCHEMA.COLUMNS c ON c.TABLE_SCHEMA = w.s AND c.TABLE_NAME = w.n
 LEFT JOIN sys.schemas m ON m.name = c.TABLE_SCHEMA
@@ -103,11 +103,19 @@ func (e *Engine) columns(ctx context.Context, wanted string, args []any) ([]sour
 			last++
 		}
 		found[last].Columns = append(found[last].Columns, row.column)
+		if row.columnID != "" {
+			found[last].ColumnIDs = append(found[last].ColumnIDs, row.columnID)
+		}
 		if row.computed {
 			found[last].Computed = append(found[last].Computed, row.column.Name)
 		}
 		return nil
 	})
+	for i := range found {
+		if len(found[i].ColumnIDs) < len(found[i].Columns) {
+			found[i].ColumnIDs = nil // a server whose sys.columns does not tell all of them
+		}
+	}
 	return found, err
 }
 
@@ -116,16 +124,20 @@ type catalogRow struct {
 	table    change.TableID
 	identity string
 	column   change.Column
+	columnID string // "" where the server does not tell
 	computed bool
 }
 
 func scanColumn(scan func(dst ...any) error) (row catalogRow, err error) {
-	var object, length, precision, scale, fraction sql.NullInt64
+	var object, length, precision, scale, fraction, number sql.NullInt64
 	var name, nullable string
 	var computed sql.NullBool
-	err = scan(&row.table.Schema, &row.table.Name, &object, &row.column.Name, &name, &length, &precision, &scale, &fraction, &nullable, &computed)
+	err = scan(&row.table.Schema, &row.table.Name, &object, &row.column.Name, &name, &length, &precision, &scale, &fraction, &nullable, &computed, &number)
 	if object.Valid {
 		row.identity = strconv.FormatInt(object.Int64, 10)
+	}
+	if object.Valid && number.Valid {
+		row.columnID = row.identity + "." + strconv.FormatInt(number.Int64, 10)
 	}
 	row.column.Type, row.column.Native = typeOf(catalogType{strings.ToLower(name), int(length.Int64), int(precision.Int64), int(scale.Int64), int(fraction.Int64)})
 	row.column.Nullable = !strings.EqualFold(nullable, "NO")

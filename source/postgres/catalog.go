@@ -53,7 +53,7 @@ const columnsSQL = wantedSQL + `, base AS (
 SELECT w.schema, w.name, w.oid::bigint, a.attname::text,
   coalesce(p.type, a.atttypid)::bigint, coalesce(p.mod, a.atttypmod),
   pg_catalog.format_type(coalesce(p.type, a.atttypid), coalesce(p.mod, a.atttypmod)),
-  a.attnotnull OR coalesce(p.required, false), a.attgenerated <> '', coalesce(k.position, 0)
+  a.attnotnull OR coalesce(p.required, false), a.attgenerated <> '', coalesce(k.position, 0), a.attnum::int
 FROM wanted w
 JOIN pg_catalog.pg_attribute a ON a.attrelid = w.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN plain p ON p.domain = a.atttypid
@@ -74,7 +74,8 @@ LEFT JOIN LATERAL (
 ORDER BY w.schema, w.name, a.attnum`
 
 // Describe reads the structure of the named tables with one query. The key is the primary key, else the first unique index by name that is
-// neither partial nor over expressions nor deferrable and whose columns are NOT NULL. Identity is the table's oid.
+// neither partial nor over expressions nor deferrable and whose columns are NOT NULL. Identity is the table's oid, a
+// column's id is the oid with the column's number: a rename keeps it, and no later column or table has it again.
 func (e *Engine) Describe(ctx context.Context, ids []change.TableID) ([]source.Relation, error) {
 	schemas, names := make([]string, len(ids)), make([]string, len(ids))
 	for i, id := range ids {
@@ -92,6 +93,7 @@ func (e *Engine) Describe(ctx context.Context, ids []change.TableID) ([]source.R
 			last++
 		}
 		found[last].Columns = append(found[last].Columns, row.column)
+		found[last].ColumnIDs = append(found[last].ColumnIDs, row.columnID)
 		if row.computed {
 			found[last].Computed = append(found[last].Computed, row.column.Name)
 		}
@@ -105,16 +107,18 @@ type catalogRow struct {
 	table    change.TableID
 	identity string
 	column   change.Column
+	columnID string
 	computed bool
 }
 
 func scanColumn(rows pgx.Rows) (row catalogRow, err error) {
 	var relation, typeOID int64
-	var mod int
+	var mod, number int
 	var required bool
 	c := &row.column
-	err = rows.Scan(&row.table.Schema, &row.table.Name, &relation, &c.Name, &typeOID, &mod, &c.Native, &required, &row.computed, &c.KeyPosition)
+	err = rows.Scan(&row.table.Schema, &row.table.Name, &relation, &c.Name, &typeOID, &mod, &c.Native, &required, &row.computed, &c.KeyPosition, &number)
 	row.identity = strconv.FormatInt(relation, 10)
+	row.columnID = row.identity + "." + strconv.Itoa(number)
 	c.Type = typeOf(uint32(typeOID), mod)
 	c.Nullable = !required
 	return row, err

@@ -122,6 +122,7 @@ func (s *scratch) harness(t *testing.T, mode string) enginetest.Harness {
 		Schema:   schema,
 		Open:     func(t *testing.T) source.Engine { return s.open(t, option) },
 		Admin:    s.admin,
+		Rename:   "ALTER TABLE %s RENAME COLUMN %s TO %s",
 		Computed: "int GENERATED ALWAYS AS (a + 1) STORED",
 		Slow:     "SELECT 1::bigint AS x FROM pg_sleep(30)",
 		Types:    types(),
