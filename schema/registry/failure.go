@@ -52,7 +52,7 @@ func (c *Client) classify(where string, w *call, err error) error {
 		class, hint = fault.Retry, "check that "+c.config.URL+" is the registry's API"
 	case f.status == http.StatusTooManyRequests || f.status/100 == 5:
 		f.passing = true
-		class, hint = fault.Retry, ""
+		class, hint = fault.Retry, "the schema registry at "+c.config.URL+" is in trouble; it is asked again"
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
 		class, hint = fault.Fatal, "check the registry's user, password or token, and what it may do with this subject"
 	case f.status == http.StatusConflict:

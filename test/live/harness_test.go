@@ -82,7 +82,11 @@ func postgres(t testing.TB) database {
 		t.Fatal(err)
 	}
 	u.Path = "/" + name
-	return database{&qlikwriter.Writer{DB: open(t, "pgx", u.String()), Dialect: qlikwriter.Postgres, Schema: "public"}, "postgres", u.String()}
+	writer := *u // tables change under its feet: no statement may outlive its use
+	query := writer.Query()
+	query.Set("default_query_exec_mode", "describe_exec")
+	writer.RawQuery = query.Encode()
+	return database{&qlikwriter.Writer{DB: open(t, "pgx", writer.String()), Dialect: qlikwriter.Postgres, Schema: "public"}, "postgres", u.String()}
 }
 
 func mariadb(t testing.TB) database {
@@ -248,6 +252,9 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
+
+// reset forgets what was logged, before another process begins.
+func (l *logBuffer) reset()         { l.mu.Lock(); defer l.mu.Unlock(); l.b.Reset() }
 func (l *logBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 // message is what the other client read.

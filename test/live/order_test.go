@@ -15,15 +15,16 @@ type event struct {
 	Data       map[string]any `json:"data"`
 	BeforeData map[string]any `json:"beforeData"`
 	Headers    struct {
-		Operation      string `json:"operation"`
-		ChangeSequence string `json:"changeSequence"`
-		Timestamp      string `json:"timestamp"`
-		StreamPosition string `json:"streamPosition"`
-		TransactionID  string `json:"transactionId"`
-		ChangeMask     string `json:"changeMask"`
-		ColumnMask     string `json:"columnMask"`
-		Counter        int64  `json:"transactionEventCounter"`
-		Last           bool   `json:"transactionLastEvent"`
+		Operation        string `json:"operation"`
+		ChangeSequence   string `json:"changeSequence"`
+		Timestamp        string `json:"timestamp"`
+		StreamPosition   string `json:"streamPosition"`
+		TransactionID    string `json:"transactionId"`
+		ChangeMask       string `json:"changeMask"`
+		ColumnMask       string `json:"columnMask"`
+		Counter          int64  `json:"transactionEventCounter"`
+		Last             bool   `json:"transactionLastEvent"`
+		ExternalSchemaID string `json:"externalSchemaId"`
 	} `json:"headers"`
 }
 
