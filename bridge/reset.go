@@ -69,6 +69,14 @@ func (r *Runner) save(t *table) {
 	r.unsaved = true
 }
 
+// vanished notes that a change table has gone as a whole: the row at the position will not be there when it comes back, and that is no purge.
+func (r *Runner) vanished(id change.TableID) {
+	if t := r.state.Tables[id]; t != nil && !t.Purged && t.Position != "" {
+		t.Purged, r.unsaved = true, true
+		t.Touch()
+	}
+}
+
 // reset applies the policy to one table.
 func (r *Runner) reset(ctx context.Context, t *table, reset source.Reset) error {
 	gap := Gap{Reason: string(reset.Kind), From: reset.From, To: reset.To}
@@ -105,7 +113,7 @@ func (r *Runner) keepTrace(t *table, reset source.Reset) {
 // published under the same sequences cannot be told. Behind a purge reading goes on with the first row that is left.
 func (r *Runner) goOn(t *table, reset source.Reset) {
 	if reset.Kind == source.ResetRewound {
-		t.again = max(t.again, t.state.Position)
+		t.again = max(t.again, t.state.Position, r.state.Task.Position)
 		t.state.Restart("")
 		t.earlier, t.published = nil, nil
 	}

@@ -243,13 +243,14 @@ func TestCase28_RestoredFromAnOlderCopy(t *testing.T) {
 func TestCase42_SequencesStartAnew(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []bridge.ResetPolicy{bridge.ResetFail, bridge.ResetContinue} {
-		for _, rows := range []int{2, 8} { // fewer and more than before
-			for _, away := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, %d rows, away %v", policy, rows, away), func(t *testing.T) {
-					t.Parallel()
-					startAnew(newWorld(t), policy, rows, away)
-				})
-			}
+		for _, c := range []struct {
+			rows int // 6 are more than before: the newest lies above the position again
+			away bool
+		}{{2, false}, {2, true}, {6, true}} {
+			t.Run(fmt.Sprintf("%s, %d rows, away %v", policy, c.rows, c.away), func(t *testing.T) {
+				t.Parallel()
+				startAnew(newWorld(t), policy, c.rows, c.away)
+			})
 		}
 	}
 }
@@ -272,8 +273,8 @@ func startAnew(w *world, policy bridge.ResetPolicy, rows int, away bool) {
 	if _, err := tx.Exec("DELETE FROM parcel__ct"); err != nil {
 		w.Fatal(err)
 	}
-	for n := 13; n < 13+rows; n++ {
-		w.writer.Add(w, tx, qlikwriter.Parcel("parcel"), qlikwriter.Row{Seq: qlikwriter.Seq(n - 9), Oper: "I", Tx: fmt.Sprint("u", n), Values: []any{100 + n, "new", nil}})
+	for n := 1; n <= rows; n++ {
+		w.writer.Add(w, tx, qlikwriter.Parcel("parcel"), qlikwriter.Row{Seq: qlikwriter.Seq(3*n + 1), Oper: "I", Tx: fmt.Sprint("u", n), Values: []any{100 + n, "new", nil}})
 	}
 	if err := tx.Commit(); err != nil {
 		w.Fatal(err)
@@ -291,7 +292,7 @@ func startAnew(w *world, policy bridge.ResetPolicy, rows int, away bool) {
 	w.fill("parcel", 30, 30)
 	got := w.ledger.wait(w, "a row above", count(6+rows))
 	stop()
-	want := append(sequenceOf(11, 15), append(sequenceOf(113, 112+rows), "30")...)
+	want := append(sequenceOf(11, 15), append(sequenceOf(101, 100+rows), "30")...)
 	if !slices.Equal(ids(got, "parcel"), want) || len(w.observed.gaps) != 1 || w.observed.late != 0 {
 		w.Errorf("published %v, want %v; gaps %v, %d late", ids(got, "parcel"), want, w.observed.gaps, w.observed.late)
 	}
@@ -466,4 +467,56 @@ func TestDroppedTableIsMissingAtOnce(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	w.observed.waitState(t, "goes", bridge.TableStreaming)
+}
+
+// A table that went and came back while the task was down was not purged: nothing stops it.
+func TestDroppedTableComesBackOverARestart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create("goes", "stays")
+	w.fill("goes", 1, 3)
+	stop := w.start()
+	w.ledger.wait(t, "the first records", count(3))
+	w.writer.Exec(t, "DROP TABLE goes__ct")
+	w.observed.waitState(t, "goes", bridge.TableMissing)
+	w.polls(2) // it is in the checkpoint
+	stop()
+	s := qlikwriter.Parcel("goes")
+	s.NoBase = true
+	w.writer.Create(t, s)
+	w.fill("goes", 7, 8)
+	w.start()
+	got := w.ledger.wait(t, "the rows of the table that came back", count(5))
+	if !slices.Equal(ids(got, "goes"), []string{"1", "2", "3", "7", "8"}) {
+		t.Errorf("got %v", got)
+	}
+	w.observed.waitState(t, "goes", bridge.TableStreaming)
+}
+
+// The same with sequences that were all used before: what the bridge has seen gone and sees again is another row.
+func TestEmptiedAndFilledWithTheSameSequences(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.options.OnReset = bridge.ResetContinue
+	w.create("parcel")
+	w.fill("parcel", 1, 5)
+	stop := w.start()
+	w.ledger.wait(t, "the first rows", count(5))
+	w.writer.Exec(t, "DELETE FROM parcel__ct")
+	w.polls(3)
+	tx, err := w.writer.DB.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 8; n++ {
+		w.writer.Add(t, tx, qlikwriter.Parcel("parcel"), qlikwriter.Row{Seq: qlikwriter.Seq(n), Oper: "I", Tx: fmt.Sprint("u", n), Values: []any{n, "new", nil}})
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	got := w.ledger.wait(t, "the new rows", count(13))
+	stop()
+	if want := append(sequenceOf(1, 5), sequenceOf(1, 8)...); !slices.Equal(ids(got, "parcel"), want) || len(w.observed.gaps) != 1 || w.observed.late != 0 {
+		t.Errorf("got %v, want %v; gaps %v, %d late", ids(got, "parcel"), want, w.observed.gaps, w.observed.late)
+	}
 }

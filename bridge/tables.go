@@ -122,6 +122,7 @@ func (r *Runner) stillMissing(found source.Discovery, now time.Time) {
 	for id, t := range r.troubles {
 		if due := !now.Before(t.due); !seen[id] && (due || t.state != TableMissing) {
 			t.state = TableMissing
+			r.vanished(id)
 			if due {
 				t.due = now.Add(t.pause.next())
 			}

@@ -11,12 +11,12 @@ import (
 //
 // A check counts rows; only when the count differs from what was published are the positions compared. Checks of a table keep a pause
 // that grows with their cost.
-func (p *Poller) lookBack(ctx context.Context, t Progress) (change.Position, bool, error) {
+func (p *Poller) lookBack(ctx context.Context, t Progress, n *Newest) (change.Position, bool, error) {
 	if p.options.Lookback <= 0 || p.options.Now().Before(p.checks[t.Captured.Table.ID]) || t.Recent.Rows() == 0 {
 		return "", false, nil
 	}
 	begin := p.options.Now()
-	late, found, err := p.check(ctx, t)
+	late, found, err := p.check(ctx, t, n)
 	end := p.options.Now()
 	p.checks[t.Captured.Table.ID] = end.Add(max(p.options.CheckEach, checkShare*end.Sub(begin)))
 	return late, found, err
@@ -25,7 +25,7 @@ func (p *Poller) lookBack(ctx context.Context, t Progress) (change.Position, boo
 // checkShare keeps look-back checks below a twentieth of the time.
 const checkShare = 20
 
-func (p *Poller) check(ctx context.Context, t Progress) (change.Position, bool, error) {
+func (p *Poller) check(ctx context.Context, t Progress, newest *Newest) (change.Position, bool, error) {
 	floor := t.Recent.Floor()
 	n, err := p.layout.Count(ctx, t.Captured, floor, t.After)
 	if err != nil || n == int64(t.Recent.Rows()) {
@@ -36,6 +36,11 @@ func (p *Poller) check(ctx context.Context, t Progress) (change.Position, bool, 
 		return "", false, err
 	}
 	late, found := firstUnpublished(floor, visible, t.Recent.Counts())
+	if found && visible[len(visible)-1] != t.After {
+		// The row at the position has gone and others have come below it: they are not late, the table is another than it was.
+		newest.Reset = &Reset{Kind: ResetRewound, From: lastGood(newest.Position, visible[0], t.After), To: t.After}
+		return "", false, nil
+	}
 	return late, found, nil
 }
 

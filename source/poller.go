@@ -131,6 +131,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 	}
 	for i, t := range tables {
 		if newest[i].Problem != nil {
+			p.blind(t.Captured.Table.ID)
 			continue
 		}
 		if err := p.watch(ctx, t, &newest[i]); err != nil {
@@ -143,7 +144,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 			w.beyond = append(w.beyond, t.Captured)
 		}
 		w.Pending = w.Pending || newest[i].Position > t.After
-		r, found, err := p.plan(ctx, t, newest[i].Position, w.Upto)
+		r, found, err := p.plan(ctx, t, &newest[i], w.Upto)
 		if err != nil {
 			return nil, TableFault(t.Captured.Table.ID, err)
 		}
@@ -165,15 +166,15 @@ func highest(newest []Newest) change.Position {
 }
 
 // plan decides what to read of one table: what lies between its own position and the horizon, and what the look-back found below.
-func (p *Poller) plan(ctx context.Context, t Progress, newest, upto change.Position) (reading, bool, error) {
+func (p *Poller) plan(ctx context.Context, t Progress, newest *Newest, upto change.Position) (reading, bool, error) {
 	after, upto, skip := t.After, upto, map[change.Position]int(nil)
-	late, found, err := p.lookBack(ctx, t)
-	if err != nil {
+	late, found, err := p.lookBack(ctx, t, newest)
+	if err != nil || newest.Reset != nil {
 		return reading{}, false, err
 	}
 	if found {
 		after, upto, skip = late, max(upto, t.After), t.Recent.Counts()
-	} else if newest <= after || upto <= after {
+	} else if newest.Position <= after || upto <= after {
 		return reading{}, false, nil
 	}
 	return *chain(t, after, upto, skip), true, nil

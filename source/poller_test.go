@@ -43,13 +43,24 @@ func (r *reader) restart() {
 	r.state = state
 }
 
-func (r *reader) round() error {
-	var asked []source.Progress
+func (r *reader) asked() (asked []source.Progress) {
 	for _, c := range r.memory.tables {
 		t := r.state.Table(c.Table.ID)
 		asked = append(asked, source.Progress{Captured: c, After: t.Position, Recent: &t.Window})
 	}
-	w, err := r.poller.Poll(context.Background(), asked)
+	return asked
+}
+
+// poll looks without reading.
+func (r *reader) poll(t *testing.T) *source.Window {
+	t.Helper()
+	w, err := r.poller.Poll(context.Background(), r.asked())
+	check(t, err)
+	return w
+}
+
+func (r *reader) round() error {
+	w, err := r.poller.Poll(context.Background(), r.asked())
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,11 @@ type Reset struct {
 
 // watch is what a poll saw of a table.
 type watch struct {
-	newest  change.Position
-	after   change.Position // the position that was asked with
-	at      time.Time
-	checked time.Time // when the rows at the low end were last looked at
+	captured *Captured // nil after a problem
+	newest   change.Position
+	after    change.Position // the position that was asked with
+	at       time.Time
+	checked  time.Time // when the rows at the low end were last looked at
 }
 
 const (
@@ -41,13 +42,13 @@ const (
 )
 
 // watch notices that a table was emptied, restored, made again or purged past the reader. A table whose newest row is the one at the position
-// costs nothing; others are asked for their low end: at the first poll, after a pause without polls, when the newest row went back, and now
-// and then while rows wait.
+// costs nothing; others are asked for their low end: at the first poll after they were discovered or had a problem, after a pause without polls,
+// when the newest row went back, and now and then while rows wait.
 func (p *Poller) watch(ctx context.Context, t Progress, n *Newest) error {
 	id, now := t.Captured.Table.ID, p.options.Now()
 	last, known := p.watched[id]
 	away := !known || now.Sub(last.at) > awayAfter
-	next := watch{newest: n.Position, after: t.After, at: now, checked: last.checked}
+	next := watch{captured: t.Captured, newest: n.Position, after: t.After, at: now, checked: last.checked}
 	if t.After == "" || !p.suspect(t, n.Position, last, away, now) {
 		p.watched[id] = next
 		return nil
@@ -56,8 +57,8 @@ func (p *Poller) watch(ctx context.Context, t Progress, n *Newest) error {
 	if err != nil {
 		return err
 	}
-	unread := max(last.newest, t.Seen)
-	if n.Reset = judge(t, n.Position, oldest, has, unread, away); n.Reset != nil {
+	f := facts{newest: n.Position, oldest: oldest, has: has, had: !last.without(t.After), unread: max(last.newest, t.Seen), away: away}
+	if n.Reset = judge(t, f); n.Reset != nil {
 		return nil // not noted: the next poll looks again
 	}
 	n.Purged = !has
@@ -66,17 +67,32 @@ func (p *Poller) watch(ctx context.Context, t Progress, n *Newest) error {
 	return nil
 }
 
+// without tells that the last poll saw the table without the row at the position.
+func (w *watch) without(after change.Position) bool { return w.newest < after && w.after == after }
+
+// blind notes that a table could not be looked at.
+func (p *Poller) blind(id change.TableID) {
+	if last, known := p.watched[id]; known {
+		last.captured = nil
+		p.watched[id] = last
+	}
+}
+
 // suspect tells whether the low end of a table must be looked at.
 func (p *Poller) suspect(t Progress, newest change.Position, last watch, away bool, now time.Time) bool {
 	switch {
 	case t.remade():
 		return true
 	case newest == t.After:
-		return false
+		return last.without(t.After)
+	case away || last.captured != t.Captured:
+		return true
 	case newest < t.After:
-		return away || last.newest != newest || last.after != t.After
+		return last.newest != newest || last.after != t.After
+	case last.without(t.After):
+		return true // what has come since then may lie below the position
 	}
-	return away || now.Sub(last.checked) >= behindEach && last.newest > t.After
+	return now.Sub(last.checked) >= behindEach && last.newest > t.After
 }
 
 // remade tells that the change table is another than the one that the position belongs to.
@@ -84,21 +100,29 @@ func (t *Progress) remade() bool {
 	return t.Identity != "" && t.Captured.Identity != "" && t.Identity != t.Captured.Identity
 }
 
-// judge decides from the facts. A purge takes the oldest rows, so that a row at or below the position outlives the row at the position only
-// where the table went back. Above the position, rows are known to be lost where one was seen and is gone; they may be lost where the row at
-// the position went while nobody looked, unless the first row that is there follows it directly.
-func judge(t Progress, newest, oldest change.Position, has bool, unread change.Position, away bool) *Reset {
+// facts are what is known of a table's low end.
+type facts struct {
+	newest, oldest change.Position // of the rows that are there
+	has, had       bool            // the row at the position is there, and was at the last poll
+	unread         change.Position // the newest row that was ever seen
+	away           bool            // there was no poll for a while
+}
+
+// judge decides. A purge takes the oldest rows, so that a row at or below the position outlives the row at the position only where the table went
+// back. Above the position, rows are known to be lost where one was seen and is gone; they may be lost where the row at the position went while
+// nobody looked, unless the first row that is there follows it directly.
+func judge(t Progress, f facts) *Reset {
 	switch {
-	case has:
+	case f.has && f.had:
 		return nil
-	case oldest != "" && oldest <= t.After:
-		return &Reset{Kind: ResetRewound, From: lastGood(newest, oldest, t.After), To: t.After}
-	case unread > t.After && (oldest == "" || oldest > unread):
-		return &Reset{Kind: ResetPurged, From: t.After, To: max(unread, oldest)}
-	case oldest == "" || t.Purged || !away || t.remade() || follows(t.After, oldest):
+	case f.oldest != "" && f.oldest <= t.After: // the row at the position among them: it had gone, and came again
+		return &Reset{Kind: ResetRewound, From: lastGood(f.newest, f.oldest, t.After), To: t.After}
+	case f.unread > t.After && (f.oldest == "" || f.oldest > f.unread):
+		return &Reset{Kind: ResetPurged, From: t.After, To: max(f.unread, f.oldest)}
+	case f.oldest == "" || t.Purged || !f.away || t.remade() || follows(t.After, f.oldest):
 		return nil
 	}
-	return &Reset{Kind: ResetPurged, From: t.After, To: oldest}
+	return &Reset{Kind: ResetPurged, From: t.After, To: f.oldest}
 }
 
 // lastGood is the newest row of a table that went back, or where it has grown beyond the position since then, its oldest.

@@ -16,10 +16,11 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		t                      Progress
 		newest, oldest, unread change.Position
-		has, away              bool
+		has, away, came        bool
 		want                   *Reset
 	}{
 		"the row is there":                          {t: same, newest: "50", oldest: "10", has: true, away: true},
+		"the row had gone and is there again":       {t: same, newest: "50", oldest: "10", has: true, came: true, want: &Reset{ResetRewound, "10", "30"}},
 		"empty, all published":                      {t: same, away: true},
 		"empty, a row was seen":                     {t: same, unread: "40", want: &Reset{ResetPurged, "30", "40"}},
 		"empty, only published ones were seen":      {t: same, unread: "30", away: true},
@@ -37,7 +38,7 @@ func TestJudge(t *testing.T) {
 		"a row was seen and is there":               {t: same, newest: "60", oldest: "40", unread: "40"},
 		"the first row follows directly":            {t: same, newest: "60", oldest: "31", away: true},
 	} {
-		got := judge(c.t, c.newest, c.oldest, c.has, c.unread, c.away)
+		got := judge(c.t, facts{newest: c.newest, oldest: c.oldest, has: c.has, had: !c.came, unread: c.unread, away: c.away})
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -45,3 +45,25 @@ func TestLowEndIsAskedSeldom(t *testing.T) {
 		t.Errorf("asked %d times about a table that went back, want once", n)
 	}
 }
+
+// A table that has started anew and grown beyond the position between two polls is found by the look-back: its rows are not late.
+func TestLookBackTellsAResetFromLateRows(t *testing.T) {
+	t.Parallel()
+	m, c := newMemory("a"), newClock()
+	r := newReader(m, c, source.Options{Horizon: source.HorizonOptions{Policy: source.PolicySettle}, PageRows: 10, Parallel: 1, Lookback: time.Hour, CheckEach: time.Nanosecond})
+	m.show("a", 5, 6, 7)
+	check(t, r.round())
+	c.Move(time.Second)
+	m.rows["a"] = nil
+	m.show("a", 1, 2, 9)
+	w := r.poll(t)
+	if got := w.Newest[0].Reset; got == nil || *got != (source.Reset{Kind: source.ResetRewound, From: pos(1), To: pos(7)}) || !w.Empty() {
+		t.Fatalf("%+v, window empty %v; want a rewound source and nothing to read", got, w.Empty())
+	}
+	m.rows["a"] = nil
+	m.show("a", 4, 5, 6, 7, 9)
+	c.Move(time.Second)
+	if w := r.poll(t); w.Newest[0].Reset != nil || w.Empty() {
+		t.Fatalf("a late row: %+v, window empty %v", w.Newest[0].Reset, w.Empty())
+	}
+}

@@ -10,7 +10,7 @@ import (
 
 // step is one change of structure with the row that the writer adds after it, and how a consumer must see that row.
 type step struct {
-	changes []string // of base and change table, one after the other; %s is a retype of the product
+	changes []string // of base and change table, one after the other
 	values  []any
 	want    string
 }

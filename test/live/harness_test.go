@@ -145,6 +145,7 @@ source:
   dsn: ${LIVE_DSN}
   poll_interval: 20ms
   horizon: {settle: "${LIVE_SETTLE:-0s}"}
+  on_reset: ${LIVE_ON_RESET:-fail}
 kafka:
   brokers: [%q]
   topic: "{task}.{table}"

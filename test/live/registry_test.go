@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ctbridge/test/qlikwriter"
@@ -178,7 +182,62 @@ func checkSchemaIDs(t *testing.T, messages []message) {
 	}
 }
 
-// Cases 67 and 68 on real servers: one version of each subject over restarts; a subject that exists keeps its level.
+// Case 67 on real servers: one version of each subject, however often the task starts.
+func TestCase67_OneVersionOverRestarts(t *testing.T) {
+	db := mariadb(t)
+	db.Create(t, qlikwriter.Parcel("parcel"))
+	b := newBridge(t, db, registry(t)+"key: {format: avro}\n")
+	for n := 1; n <= 2; n++ {
+		db.put(t, "parcel", n, n, "a", nil)
+		b.start()
+		b.until(n, "parcel")
+		b.stop()
+	}
+	for _, subject := range []string{"-key", "-value"} {
+		var versions []int
+		if ask(t, http.MethodGet, "/subjects/"+b.task+".parcel"+subject+"/versions", "", &versions); len(versions) != 1 {
+			t.Errorf("subject %s has versions %v, want one", subject, versions)
+		}
+	}
+}
+
+// Case 70 on real servers: while the registry does not answer, tables whose schemas are known go on; a new one waits and comes by itself.
+func TestCase70_OutageOfTheRegistry(t *testing.T) {
+	behind, err := url.Parse(need(t, "CTBRIDGE_TEST_REGISTRY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var away atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: behind.Scheme, Host: behind.Host})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			panic(http.ErrAbortHandler) // no answer at all
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	db := postgres(t)
+	db.Create(t, qlikwriter.Parcel("known"))
+	db.Create(t, qlikwriter.Parcel("new"))
+	b := newBridge(t, db, fmt.Sprintf("format: avro\nschema_registry: {url: %q}\n", front.URL+behind.Path))
+	db.put(t, "known", 1, 1, "a", nil)
+	b.start()
+	b.until(1, "known")
+	away.Store(true)
+	db.put(t, "new", 2, 1, "a", nil)
+	waitFor(t, func() bool { return b.notStreaming("public.new") != "" })
+	if problem := b.notStreaming("public.new"); !strings.Contains(problem, front.URL) {
+		t.Errorf("/readyz says %q, want the registry's address", problem)
+	}
+	db.put(t, "known", 3, 2, "b", nil)
+	b.until(2, "known")
+	away.Store(false)
+	b.until(1, "new")
+	waitFor(t, func() bool { return b.notStreaming("public.new") == "" })
+	b.stop()
+}
+
+// Case 68 on real servers: a subject that exists keeps its level.
 func TestCase68_LevelOfAnExistingSubjectStays(t *testing.T) {
 	db := postgres(t)
 	db.Create(t, qlikwriter.Parcel("parcel"))
