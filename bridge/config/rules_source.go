@@ -30,6 +30,9 @@ func (r *rules) checkMarkers() {
 	if r.Source.OnReset == "resnapshot" {
 		r.wrong("source.on_reset", "use fail or continue", "is impossible: there is no full load yet")
 	}
+	if r.Source.Deduplicate > 0 && r.Source.Horizon.LookbackRows == 0 {
+		r.wrong("source.deduplicate", "raise source.horizon.lookback_rows", "has no effect with source.horizon.lookback_rows 0: published sequences are not remembered")
+	}
 	const fix = "set format: json and qlik.metadata: topic, or remove it"
 	topic := r.Format == FormatJSON && r.Qlik.Metadata != MetadataNone
 	if r.Source.GapMarker && !topic {
@@ -39,7 +42,7 @@ func (r *rules) checkMarkers() {
 		r.wrong("source.gap_marker", "set source.on_reset, or remove it", "has no effect with source.on_reset fail")
 	}
 	if r.Source.Qlik.Truncate == "marker" && !topic {
-		r.wrong("source.qlik.truncate", fix, "marker needs a metadata topic in JSON")
+		r.wrong("source.qlik.truncate", fix, "needs a metadata topic in JSON")
 	}
 }
 
