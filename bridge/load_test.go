@@ -91,14 +91,14 @@ func (t *ticking) wait(tb testing.TB, n int) {
 // Case 85: whatever the number of tables, an idle tick asks one question of one text, and while rows are looked back at, one more.
 func TestCase85_PollingLoad(t *testing.T) {
 	t.Parallel()
-	const tables = 520
 	for name, c := range map[string]struct {
-		rows     int
+		tables   int
+		rows     int // in so many tables
 		lookback time.Duration
 		kinds    int // of questions
 	}{
-		"one table had rows":                       {1, time.Minute, 2},
-		"every table had rows, the look-back over": {tables, time.Millisecond, 1},
+		"one table had rows":                       {520, 1, time.Minute, 2},
+		"every table had rows, the look-back over": {60, 60, time.Millisecond, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestCase85_PollingLoad(t *testing.T) {
 			observer := &ticking{w.observed, make(chan struct{}, 1)}
 			w.options.Observer, w.options.CommitRecords = observer, 1000
 			w.options.LookbackFor, w.source.CheckEach = c.lookback, 0
-			w.manyTables(tables)
+			w.manyTables(c.tables)
 			for n := range c.rows {
 				w.add(fmt.Sprintf("t%03d", n), "I", n+1, "t1", n, "x")
 			}
