@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -125,9 +124,8 @@ func listen(network, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	var config net.ListenConfig
 	for next := port; ; next++ {
-		ln, err := config.Listen(context.Background(), network, net.JoinHostPort(host, strconv.Itoa(next)))
+		ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(next)))
 		if err == nil || port == 0 || next >= port+nextPorts || !errors.Is(err, syscall.EADDRINUSE) {
 			return ln, err
 		}

@@ -156,6 +156,7 @@ func (c Config) settings(role change.TopicRole) TopicSettings {
 		s.Partitions = 1
 		s.Config["cleanup.policy"] = "compact"
 		return s
+	case change.DataTopic:
 	}
 	return c.Data.with(nil)
 }

@@ -23,7 +23,7 @@ func (c clientLog) Println(v ...any) { c.write(func() string { return fmt.Sprint
 
 // write formats only what is wanted: most lines are not.
 func (c clientLog) write(line func() string) {
-	ctx := context.Background()
+	ctx := context.Background() //nolint:forbidigo // the lines of the client library belong to no call of ours
 	if c.log.Enabled(ctx, slog.LevelDebug) {
 		c.log.LogAttrs(ctx, slog.LevelDebug, strings.TrimSpace(line()), slog.String("from", "kafka client"))
 	}

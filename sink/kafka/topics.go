@@ -197,7 +197,11 @@ func (s *session) verifyCompacted(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		entries, err = admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: []string{"cleanup.policy"}})
+		asked := []*sarama.ConfigResource{{Type: sarama.TopicResource, Name: name, ConfigNames: []string{"cleanup.policy"}}}
+		answers, err := admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
+		for _, a := range answers {
+			entries, err = append(entries, a.Configs...), errors.Join(err, noError(a.ErrorCode))
+		}
 		return err
 	})
 	if err != nil {

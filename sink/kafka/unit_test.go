@@ -204,7 +204,8 @@ func TestClassesOfErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		wrapped := []error{tt.err, fmt.Errorf("wrapped: %w", tt.err), sarama.Wrap(sarama.ErrOutOfBrokers, tt.err)}
-		if code, ok := tt.err.(sarama.KError); ok {
+		var code sarama.KError
+		if errors.As(tt.err, &code) {
 			wrapped = append(wrapped, sarama.Wrap(code, errors.New("words of the broker"))) // how the client reports a refused login
 		}
 		for _, err := range wrapped {

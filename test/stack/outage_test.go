@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -108,8 +109,8 @@ func silent(t *testing.T, stack *servers.Stack, name string) bool {
 	conn.SetDeadline(time.Now().Add(500 * time.Millisecond))
 	fmt.Fprintf(conn, "GET / HTTP/1.0\r\n\r\n")
 	n, err := conn.Read(make([]byte, 1))
-	timeout, ok := err.(net.Error)
-	return n == 0 && ok && timeout.Timeout()
+	var timeout net.Error
+	return n == 0 && errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func execute(driver string, statements ...string) func(string) error {

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -68,7 +69,7 @@ func lock(path string) (unlock func(), err error) {
 	}
 	for {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
-		if err != syscall.EINTR {
+		if !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}

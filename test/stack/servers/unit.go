@@ -140,7 +140,7 @@ func (u *unit) awaitReady(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 		case <-u.process.ended:
-			return fmt.Errorf("it ended by itself: %v", u.process.err)
+			return endedByItself(u.process.err)
 		case <-ctx.Done():
 			return fmt.Errorf("%w; last answer: %w", ctx.Err(), last)
 		}
@@ -218,4 +218,12 @@ func newSite(state State, server Server, k kind) (site, error) {
 		dir: filepath.Join(state.Folder, server.Name), log: log, ports: server.Ports, account: k.account(),
 		password: state.Password, tools: state.Tools,
 	}, nil
+}
+
+// endedByItself wraps how a process ended; nil is an end without error.
+func endedByItself(err error) error {
+	if err == nil {
+		return errors.New("it ended by itself, without an error")
+	}
+	return fmt.Errorf("it ended by itself: %w", err)
 }
