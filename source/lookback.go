@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"ctbridge/bridge/change"
 )
@@ -12,18 +14,42 @@ import (
 // A check counts rows; only when the count differs from what was published are the positions compared. Checks of a table keep a pause
 // that grows with their cost.
 func (p *Poller) lookBack(ctx context.Context, t Progress, n *Newest) (change.Position, bool, error) {
-	if p.options.Lookback <= 0 || p.options.Now().Before(p.checks[t.Captured.Table.ID]) || t.Recent.Rows() == 0 {
+	id := t.Captured.Table.ID
+	if p.options.Lookback <= 0 || p.checks[id].After(p.turn) || t.Recent.Rows() == 0 {
 		return "", false, nil
 	}
 	begin := p.options.Now()
 	late, found, err := p.check(ctx, t, n)
 	end := p.options.Now()
-	p.checks[t.Captured.Table.ID] = end.Add(max(p.options.CheckEach, checkShare*end.Sub(begin)))
+	p.checks[id] = end.Add(max(p.options.CheckEach, checkShare*end.Sub(begin)))
+	p.checkCost = (p.checkCost + end.Sub(begin)) / 2
 	return late, found, err
 }
 
-// checkShare keeps look-back checks below a twentieth of the time.
+// checkShare keeps look-back checks below a twentieth of the time, of each table and of all together.
 const checkShare = 20
+
+// takeTurns chooses the tables whose look-back may be checked in this poll: those that have waited longest, as many as a twentieth of the time
+// since the last poll is enough for.
+func (p *Poller) takeTurns(tables []Progress) {
+	now := p.options.Now()
+	var due []time.Time
+	for i, t := range tables {
+		id := t.Captured.Table.ID
+		if _, seen := p.checks[id]; !seen {
+			p.checks[id] = now.Add(p.options.CheckEach + time.Duration(i)) // no two at the same moment
+		}
+		if at := p.checks[id]; !at.After(now) && t.Recent.Rows() > 0 {
+			due = append(due, at)
+		}
+	}
+	allowed := int(now.Sub(p.polled)/checkShare/max(p.checkCost, time.Microsecond)) + 1
+	p.polled, p.turn = now, now
+	if len(due) > allowed {
+		slices.SortFunc(due, time.Time.Compare)
+		p.turn = due[allowed-1]
+	}
+}
 
 func (p *Poller) check(ctx context.Context, t Progress, newest *Newest) (change.Position, bool, error) {
 	floor := t.Recent.Floor()

@@ -27,8 +27,12 @@ type Poller struct {
 	options Options
 	horizon horizon
 	checks  map[change.TableID]time.Time // when a table's look-back is due
-	watched map[change.TableID]watch     // what the last poll saw
-	slots   chan struct{}                // bounds parallel page reads
+
+	turn      time.Time                // tables due up to then are checked in this poll
+	polled    time.Time                // when the last poll was
+	checkCost time.Duration            // of one look-back check, about
+	watched   map[change.TableID]watch // what the last poll saw
+	slots     chan struct{}            // bounds parallel page reads
 }
 
 // NewPoller builds a poller. It does not talk to the database.
@@ -126,6 +130,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 		return nil, err
 	}
 	w := &Window{Newest: newest}
+	p.takeTurns(tables)
 	if w.Upto, err = p.horizon.advance(ctx, highest(newest)); err != nil {
 		return nil, err
 	}
