@@ -30,6 +30,8 @@ func TestOpenRefuses(t *testing.T) {
 		"postgres://u:" + secret + "@host/db?default_query_exec_mode=guess",
 		"host=h password=" + secret + " port=x",
 		"host=h password='" + secret,
+		"host=h password=my " + secret + " user=u",
+		"host=h password=" + secret + " " + secret + " x",
 		"password=" + secret + " nonsense",
 		"mysql://u:" + secret + "@host/db",
 	} {

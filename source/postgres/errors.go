@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -81,8 +82,15 @@ func dsnFault(dsn string, err error) error {
 				"write postgres://user:password@host:5432/database and percent-encode special characters of the password")
 		}
 	}
+	if !strings.Contains(dsn, "://") && !keywordList.MatchString(dsn) {
+		// The driver's own words would quote what it stumbled over, which may be a piece of the password.
+		return fault.New(fault.Config, where, errors.New("the DSN is not a list of keyword=value"), "write host=… user=… password='…' dbname=…, with quotes around values that hold blanks")
+	}
 	return fault.New(fault.Config, where, errors.New("the DSN is not usable: "+parseReason(err)), "")
 }
+
+// keywordList is the form of a DSN that is no URL: blanks around the equals sign are allowed, values with blanks are quoted.
+var keywordList = regexp.MustCompile(`^\s*([A-Za-z_]+\s*=\s*('(\\.|[^'\\])*'|(\\.|[^'\\\s])*)(\s+|$))*$`)
 
 // parseReason is the part of pgx's message that follows the quoted DSN.
 func parseReason(err error) string {
