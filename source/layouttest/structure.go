@@ -110,6 +110,23 @@ func checkMaskOrder(t *testing.T, b *bench) {
 	}
 }
 
+// One broken mask decides nothing.
+func checkOneMaskDecidesNothing(t *testing.T, b *bench) {
+	s := wide("wide", 16)
+	b.Writer.Create(t, s)
+	insert := row("I", 1, values(16)...)
+	insert.Mask = maskOf(qlikct.OrderMSB, 16, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
+	b.Writer.Add(t, b.Writer.DB, s, insert)
+	l := b.layout(qlikct.Options{})
+	page, err := l.Page(b.ctx, b.only(l), "", end, 10)
+	if err != nil || page.Failed != nil || l.MaskOrder() != "" || l.Memory() != nil {
+		t.Fatalf("one mask: order %q, errors %v, %v", l.MaskOrder(), err, page.Failed)
+	}
+	if !page.Events[0].Changed.Has(15) {
+		t.Error("the only order that is possible is not used")
+	}
+}
+
 func checkBadMask(t *testing.T, b *bench) {
 	s := wide("wide", 16)
 	b.Writer.Create(t, s)

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"NullSequence", checkNullSequence},
 		{"Orphans", checkOrphans},
 		{"Case48_MaskByteOrder", checkMaskOrder},
+		{"OneMaskDecidesNothing", checkOneMaskDecidesNothing},
 		{"BadMask", checkBadMask},
 		{"BadRowStopsThePage", checkBadRow},
 		{"Case61_Names", checkNames},

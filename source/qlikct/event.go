@@ -116,10 +116,7 @@ func (r *reader) setMask(page *source.Page, header []change.Value, ev *change.Ev
 		return nil
 	}
 	mask := header[r.slots.mask].Raw
-	order := r.layout.MaskOrder()
-	if order == "" {
-		order = OrderLSB
-	}
+	order := r.layout.effectiveOrder()
 	if err := maskProblem(mask, r.isHeader, order); err != nil {
 		return fmt.Errorf("%w (byte order %s: see source.qlik.mask_byte_order)", err, order)
 	}
@@ -171,8 +168,10 @@ func (r *reader) learn(rows [][]change.Value) {
 		if op, err := r.operation(row); order == "" && r.places == nil && err == nil && op == change.OpUpdate && r.beforeOf(row) != nil && len(mask) > 1 {
 			order = pairEvidence(mask, r.maskBits, r.lob, r.beforeOf(row), row[r.slots.data:r.slots.marker])
 		}
-		if order != "" {
-			r.layout.decide(order, r.table.ID.String())
+		if order == "" {
+			continue
+		}
+		if r.layout.vote(order, r.table.ID.String()); r.layout.MaskOrder() != "" {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ type Layout struct {
 	options  Options
 	log      *slog.Logger
 	order    atomic.Value // ByteOrder decided so far; "" while undecided
+	votes    atomic.Int64 // masks that can only be msb minus masks that can only be lsb
 	control  controlTables
 	detected detection
 }
@@ -36,9 +37,28 @@ func New(engine source.Engine, options Options, log *slog.Logger) *Layout {
 // MaskOrder is the byte order of change masks: set, or decided from the data; "" while undecided (the documented order is used then).
 func (l *Layout) MaskOrder() ByteOrder { return l.order.Load().(ByteOrder) }
 
-func (l *Layout) decide(order ByteOrder, where string) {
+// masksToDecide is how many masks more must speak for one byte order than for the other: one broken mask decides nothing.
+const masksToDecide = 2
+
+// vote counts what one mask says and decides once enough agree.
+func (l *Layout) vote(order ByteOrder, where string) {
+	votes := l.votes.Add(map[ByteOrder]int64{OrderMSB: 1, OrderLSB: -1}[order])
+	if votes < masksToDecide && votes > -masksToDecide {
+		return
+	}
 	l.order.Store(order)
 	l.log.Info("byte order of change masks decided from the data", "order", string(order), "table", where)
+}
+
+// effectiveOrder is the byte order to decode with: the decided one, else what most masks say so far, else the documented one.
+func (l *Layout) effectiveOrder() ByteOrder {
+	if order := l.MaskOrder(); order != "" {
+		return order
+	}
+	if l.votes.Load() > 0 {
+		return OrderMSB
+	}
+	return OrderLSB
 }
 
 // Memory keeps a byte order that the data decided.
