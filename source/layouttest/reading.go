@@ -1,6 +1,7 @@
 package layouttest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -220,5 +221,41 @@ func checkPageBytes(t *testing.T, b *bench) {
 	}
 	if got, _ := b.readAll(l, captured, 1000); len(got) != 40 {
 		t.Fatalf("%d events in all, want 40", len(got))
+	}
+}
+
+// A table whose two images do not fit into one result is paired all the same.
+func checkWideTable(t *testing.T, b *bench) {
+	const columns = 900
+	s := qlikwriter.Shape{Table: "wide", Key: []string{"c1"}, Columns: []string{"c1 int NOT NULL"}}
+	for n := 2; n <= columns; n++ {
+		s.Columns = append(s.Columns, fmt.Sprintf("c%d int", n))
+	}
+	b.Writer.Create(t, s)
+	before, after, plain := make([]any, columns), make([]any, columns), make([]any, columns)
+	before[0], after[0], plain[0], before[columns-1], after[columns-1] = 1, 1, 2, 7, 8
+	b.Writer.Add(t, b.Writer.DB, s, row("I", 1, plain...), row("B", 2, before...), row("U", 2, after...), row("U", 3, plain...))
+	l := b.layout(qlikct.Options{})
+	captured := b.only(l)
+	for _, size := range []int{1, 100} {
+		var pairs []string
+		for after := change.Position(""); ; {
+			page, err := l.Page(b.ctx, captured, after, end, size)
+			if err != nil || page.Failed != nil {
+				t.Fatal(err, page.Failed)
+			}
+			for _, ev := range page.Events {
+				last := "none"
+				if ev.Before != nil {
+					last = fmt.Sprint(ev.Before[columns-1].Num)
+				}
+				pairs = append(pairs, fmt.Sprint(last, " ", ev.After[columns-1].Num, " ", len(ev.After)))
+				after = ev.Position
+			}
+			if !page.More {
+				break
+			}
+		}
+		b.want(pairs, "none 0 900", "7 8 900", "none 0 900")
 	}
 }

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"LowEnd", checkLowEnd},
 		{"ControlTables", checkControlTables},
 		{"PageBytes", checkPageBytes},
+		{"WideTable", checkWideTable},
 	}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {

@@ -25,6 +25,9 @@ func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto chang
 	if err != nil {
 		return nil, err
 	}
+	if err := r.addBefores(ctx, page, rows, after); err != nil {
+		return nil, err
+	}
 	if err := r.build(ctx, page, rows); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,39 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto ch
 		r.rowBytes = page.Arena.Size()/len(batch) + 1
 	}
 	return batch, rows.Err()
+}
+
+// addBefores reads the before-images of a wide table and puts them behind their rows.
+func (r *reader) addBefores(ctx context.Context, page *source.Page, batch [][]change.Value, after change.Position) error {
+	if r.q.befores == nil || len(batch) == 0 {
+		return nil
+	}
+	rows, err := r.q.befores.Query(ctx, string(after), r.sequenceOf(batch[len(batch)-1]))
+	if err != nil {
+		return err
+	}
+	images := make(map[string][]change.Value)
+	for rows.Next() {
+		image := page.Arena.Values(r.slots.before - r.slots.data)
+		if err := rows.Scan(image, &page.Arena); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		images[string(image[0].Raw)] = image[1:]
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for i, row := range batch {
+		if len(row) <= r.slots.marker {
+			continue
+		}
+		before := images[r.sequenceOf(row)]
+		if before == nil {
+			return fault.New(fault.Retry, r.where(), errors.New("a before-image vanished while it was read"), "")
+		}
+		batch[i] = append(append(page.Arena.Values(len(row) + len(before))[:0], row...), before...)
+	}
+	return nil
 }
 
 // keep copies a scanned row into the arena, without the columns of a before-image that is not there.

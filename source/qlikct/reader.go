@@ -86,7 +86,9 @@ func (r *reader) placeSlots(columns int) {
 	r.slots.data = n
 	r.slots.marker = n + columns
 	r.slots.before = r.slots.marker + 1
-	r.slots.end = r.slots.before + columns
+	if r.slots.end = r.slots.before; r.q.befores == nil {
+		r.slots.end += columns
+	}
 }
 
 func (r *reader) pageWidth() int  { return r.slots.end }

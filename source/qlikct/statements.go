@@ -12,6 +12,7 @@ import (
 type statements struct {
 	bound     source.Statement // after, upto, limit: newest sequence among the next rows, and their number
 	page      source.Statement // after, upto, after, upto: events with their before-images, by left self-join
+	befores   source.Statement // after, upto: before-images in order; only for tables too wide for the join to show them
 	group     source.Statement // position: all rows of one sequence, before-images included
 	positions source.Statement // after, upto
 	count     source.Statement // after, upto
@@ -93,13 +94,30 @@ func (b *builder) selectList(alias string, withHeaders bool) (list []string, col
 	return list, columns
 }
 
+// mostResultColumns is what every product returns in one result: PostgreSQL 1664, SQLite 2000, the others 4096.
+const mostResultColumns = 1600
+
+// wide tells that a result cannot hold the columns of both images.
+func (b *builder) wide() bool { return 2*len(b.data)+len(b.headerColumns())+1 > mostResultColumns }
+
+// beforesQuery reads the before-images of a wide table, which the join only tells of.
+func (b *builder) beforesQuery() (string, []change.Column) {
+	list, columns := b.selectList("l", false)
+	list, columns = append([]string{b.column("l", b.h.sequence)}, list...), append([]change.Column{*b.h.sequence}, columns...)
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l") +
+		" ORDER BY " + b.sequence("l")
+	return text, columns
+}
+
 // pageQuery joins every event of the range with its before-image: left everything but before-images, right the before-image of the
 // same sequence. The range stands on both sides, so that either can be read along the index.
 func (b *builder) pageQuery() (string, []change.Column) {
 	list, columns := b.selectList("l", true)
 	list, columns = append(list, b.column("r", b.h.sequence)), append(columns, *b.h.sequence)
-	before, beforeColumns := b.selectList("r", false)
-	list, columns = append(list, before...), append(columns, beforeColumns...)
+	if !b.wide() {
+		before, beforeColumns := b.selectList("r", false)
+		list, columns = append(list, before...), append(columns, beforeColumns...)
+	}
 	join := "r.%s = l.%s AND %s AND %s"
 	seq := b.dialect.Quote(b.h.sequence.Name)
 	on := fmt.Sprintf(join, seq, seq, b.isBefore("r"), b.between("r"))
@@ -193,6 +211,9 @@ func newStatements(engine source.Engine, changes change.TableID, data []change.C
 		orphans:   prepare((*builder).orphansQuery),
 		peek:      prepare((*builder).peekQuery),
 		oldest:    prepare((*builder).oldestQuery),
+	}
+	if b.data = data; b.wide() {
+		s.befores = prepare((*builder).beforesQuery)
 	}
 	s.newest, s.hasNulls = b.newestArm()
 	return s
