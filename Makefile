@@ -55,7 +55,7 @@ test: ## everything, on real servers that it installs and starts: vet, arch, uni
 
 .PHONY: race
 race: ## the tests of the concurrent rooms with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race $(RACED)
+	CGO_ENABLED=1 go test -race -skip '^TestCase85_' $(RACED) # which counts questions for minutes under the detector
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s) each
