@@ -37,6 +37,10 @@ type Dialect interface {
 	Limit(rows string) string
 	// Column is the select expression that gives a column of table alias in a form the engine decodes.
 	Column(alias string, c change.Column) string
+	// KeyText is the select expression that gives a key column of table alias as text, and KeyParam a placeholder for such a text that is the
+	// column's value again, of a type that compares with the column as ORDER BY sorts it: the server alone compares keys.
+	KeyText(alias string, c change.Column) string
+	KeyParam(n int, c change.Column) string
 	// Union joins complete SELECT statements with UNION ALL, within the product's limits on compound statements.
 	Union(selects []string) string
 }

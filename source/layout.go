@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"time"
 
 	"ctbridge/bridge/change"
 )
@@ -99,6 +100,25 @@ func (p *Page) Skip(policy string, n int) {
 type Historian interface {
 	// FirstDDL gives the position of the table's first structure change after a position; ok is false where no control table tells of one.
 	FirstDDL(ctx context.Context, t *Captured, after change.Position) (at change.Position, ok bool, err error)
+}
+
+// Based is a layout whose change tables belong to base tables that can be read whole.
+type Based interface {
+	// Base describes the base table of t as it was captured. Its error has class Table and says why the base table cannot be read.
+	Base(t *Captured) (*Base, error)
+}
+
+// Base is a base table to be read.
+type Base struct {
+	ID      change.TableID
+	Columns []change.Column // parallel to the columns of the captured table
+	Key     []change.Column // in key order; unique, without NULLs; empty for a table without key
+}
+
+// Timed is a layout whose positions tell when a change happened.
+type Timed interface {
+	// Before gives a position that lies above all changes before a moment and below all others.
+	Before(at time.Time) change.Position
 }
 
 // Restructured is the error of a table whose structure has changed since it was captured: it must be discovered again before it is read on.

@@ -23,6 +23,7 @@ type Options struct {
 
 // Poller reads the change tables of one task. Its methods belong to one goroutine.
 type Poller struct {
+	engine  Engine
 	layout  Layout
 	options Options
 	horizon horizon
@@ -46,7 +47,7 @@ func NewPoller(engine Engine, layout Layout, o Options) *Poller {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Poller{layout: layout, options: o, checks: make(map[change.TableID]time.Time), watched: make(map[change.TableID]watch), slots: make(chan struct{}, max(o.Parallel, 1))}
+	p := &Poller{engine: engine, layout: layout, options: o, checks: make(map[change.TableID]time.Time), watched: make(map[change.TableID]watch), slots: make(chan struct{}, max(o.Parallel, 1))}
 	p.horizon = horizon{options: o.Horizon, now: o.Now, log: o.Log}
 	p.horizon.fencer, _ = engine.(Fencer)
 	p.horizon.clock, _ = layout.(Clocked)

@@ -28,6 +28,10 @@ type Harness struct {
 	Slow string
 	// Types are all types that the engine decodes, with their extremes, and some that it does not (Want.Kind Unsupported).
 	Types []Type
+	// Keysets are more types of keys than Types has, with literals in which the product's order is not that of the bytes.
+	Keysets []Keyset
+	// NoKeyset says why the product cannot run what KeyText and KeyParam write; "" = it can.
+	NoKeyset string
 	// Indexed reports whether the product's plan of the query looks up an index rather than scans the table; nil = cannot tell.
 	Indexed func(t *testing.T, query string, args ...any) bool
 	// Server says how to reach the product over the network; nil for an embedded one.
@@ -42,6 +46,12 @@ type Type struct {
 	Want   change.Type // as Describe must give it
 	Values []Value     // NULL is always checked too
 	Poison []string    // literals that the product stores and the kind cannot hold; the error shows the text of a quoted one
+}
+
+// Keyset is a type of key columns.
+type Keyset struct {
+	DDL      string
+	Literals []string
 }
 
 // Value is a literal of that type and what it must decode to.
@@ -83,6 +93,7 @@ func Run(t *testing.T, h Harness) {
 		{"Case91_Poison", checkPoison},
 		{"ParamLimit", checkParamLimit},
 		{"Union", checkUnion},
+		{"Case55_Keyset", checkKeyset},
 		{"FreshSnapshot", checkFreshSnapshot},
 		{"MissingTable", checkMissingTable},
 		{"Cancel", checkCancel},

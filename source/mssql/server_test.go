@@ -66,7 +66,7 @@ func TestConformanceOnAServer(t *testing.T) {
 	}
 	schema, admin := scratchSchema(t, dsn)
 	h := harness(schema, admin, dsn)
-	h.Types = enginetypes()
+	h.Types, h.Keysets = enginetypes(), keysets()
 	var version string
 	if err := admin.QueryRow("SELECT @@VERSION").Scan(&version); err != nil {
 		t.Fatal(err)

@@ -85,6 +85,7 @@ func TestEngine(t *testing.T) {
 		Computed: "int GENERATED ALWAYS AS (a + 1) STORED",
 		Slow:     "SELECT SLEEP(30)",
 		Types:    types(),
+		Keysets:  keysets(),
 		Indexed:  s.indexed,
 		Server: &enginetest.Server{
 			Addr:     s.settings.Addr,

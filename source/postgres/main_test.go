@@ -126,6 +126,7 @@ func (s *scratch) harness(t *testing.T, mode string) enginetest.Harness {
 		Computed: "int GENERATED ALWAYS AS (a + 1) STORED",
 		Slow:     "SELECT 1::bigint AS x FROM pg_sleep(30)",
 		Types:    types(),
+		Keysets:  keysets(),
 		Indexed:  s.indexed,
 		Server: &enginetest.Server{
 			Addr:     s.url.Host,

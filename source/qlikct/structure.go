@@ -14,6 +14,7 @@ import (
 type physical struct {
 	candidate candidate
 	changes   *source.Relation
+	base      *source.Relation // nil where the catalog has none
 	headers   *headers
 	columns   []change.Column // data columns
 	signature string

@@ -48,6 +48,7 @@ func TestEngine(t *testing.T) {
 				Computed: "int GENERATED ALWAYS AS (a + 1) STORED",
 				Slow:     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000000) SELECT max(x) FROM n",
 				Types:    types(),
+				Keysets:  keysets(),
 				Indexed:  func(t *testing.T, query string, args ...any) bool { return indexed(t, writer, query, args...) },
 			})
 		})
