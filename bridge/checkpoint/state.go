@@ -48,12 +48,15 @@ type Table struct {
 	Seen      change.Position // the newest row that was seen, published or not
 	Purged    bool            // the row at Position was seen to have gone from the change table, when nothing was unread
 	Window    Window
+	Load      *Load // nil before the first
 
 	// Structures are the table's newest structure, last, and before it those that unread rows may still have.
 	Structures []*Structure
 
 	dirty bool
 	gone  []int // versions to delete from the store
+
+	loadSaved string
 }
 
 // Structure is one version of a table's columns.
@@ -183,6 +186,8 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 		return s.decodeTable(key, value)
 	case strings.HasPrefix(key, structurePrefix):
 		return s.decodeStructure(key, value)
+	case strings.HasPrefix(key, loadPrefix):
+		return s.decodeLoad(key, value)
 	case strings.HasPrefix(key, windowPrefix):
 		return s.decodeWindow(key, value, now)
 	}
@@ -277,6 +282,7 @@ func (s *State) Entries() []Entry {
 			out = append(out, Entry{Key: tablePrefix + escaped(t.ID), Value: t.encode()})
 			out = t.structures(out, structurePrefix+escaped(t.ID)+"/")
 			out = t.Window.entries(out, windowPrefix+escaped(t.ID)+"/")
+			out = t.loadEntry(out)
 			t.dirty = false
 		}
 	}

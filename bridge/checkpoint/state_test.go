@@ -99,6 +99,9 @@ func TestDamagedAndForeignRecordsAreRefused(t *testing.T) {
 		"window/a/b/x":    `{"v":1}`,
 		"window/a/b/1":    `{"v":1,"positions":"AQ=="}`,
 		"window/a/b/2":    `{"v":1,"positions":"!"}`,
+		"load/a":          `{"v":1,"state":"done"}`,
+		"load/a/b":        `{"v":1,"state":"odd"}`,
+		"load/a/c":        `{"v":2,"state":"done"}`,
 		"other":           `{}`,
 	} {
 		_, err := checkpoint.Decode(map[string][]byte{key: []byte(value)}, now)
