@@ -57,6 +57,9 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 				return p, err
 			}
 			p.committed = true
+			if _, err := r.publishChunks(stop, work); err != nil {
+				return p, err
+			}
 		}
 		held = ev
 	}
@@ -84,10 +87,12 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 	r.options.Observer.SourceReachable(nil)
 	r.options.Observer.Pending(window.Pending)
 	r.polled = r.polled[:0]
+	r.horizon, r.highest = window.Upto, ""
 	for i, newest := range window.Newest {
 		t := r.tables[asked[i].Captured.Table.ID]
 		r.polled, t.published = append(r.polled, t), nil
 		t.newest = newest.Position
+		r.highest = max(r.highest, newest.Position)
 		if newest.Problem != nil {
 			r.stopTable(t.id, StagePoll, newest.Problem)
 			r.discovered = time.Time{} // it may be gone: discovery tells
@@ -137,7 +142,7 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 	if t.broken {
 		return nil // behind a row that could not be published: it is read again with it
 	}
-	ev.Late = ev.Position < r.state.Task.Position && ev.Position > t.again
+	ev.Late = ev.Position < r.state.Task.Position && ev.Position > t.again && !t.waited(ev.Position)
 	n, err := r.rendererOf(ctx, t, ev.Table)
 	if err != nil {
 		return r.breakOff(events, t, err)
@@ -249,6 +254,9 @@ func (r *Runner) expireLookback() {
 	before, most := r.options.Now().Add(-r.options.LookbackFor), r.options.LookbackRows
 	windows := make([]*checkpoint.Window, 0, len(r.order))
 	for _, t := range r.order {
+		if t.holds() { // what appears below its position meanwhile is found after the load
+			continue
+		}
 		t.state.Window.Expire(before, most)
 		windows = append(windows, &t.state.Window)
 	}

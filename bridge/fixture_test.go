@@ -206,6 +206,7 @@ type observed struct {
 	late    int
 	dropped map[string]int
 	states  map[string]bridge.TableState
+	loaded  map[string][]bridge.LoadProgress
 	errors  map[string]string
 	gaps    []string
 
@@ -216,7 +217,7 @@ type observed struct {
 }
 
 func newObserved() *observed {
-	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), errors: make(map[string]string), changed: make(chan struct{}), polledNow: make(chan struct{})}
+	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), loaded: make(map[string][]bridge.LoadProgress), errors: make(map[string]string), changed: make(chan struct{}), polledNow: make(chan struct{})}
 }
 
 func (o *observed) Polled(time.Duration) {
@@ -234,7 +235,12 @@ func (*observed) Failed(bridge.Stage, fault.Class, error) {}
 func (*observed) SourceReachable(error)                   {}
 func (*observed) SinkReachable(error)                     {}
 func (*observed) Pending(bool)                            {}
-func (o *observed) Late(_ change.TableID, n int)          { o.mu.Lock(); o.late += n; o.mu.Unlock() }
+func (o *observed) Loaded(id change.TableID, p bridge.LoadProgress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.loaded[id.Name] = append(o.loaded[id.Name], p)
+}
+func (o *observed) Late(_ change.TableID, n int) { o.mu.Lock(); o.late += n; o.mu.Unlock() }
 func (o *observed) Dropped(_ change.TableID, why string, n int) {
 	o.mu.Lock()
 	o.dropped[why] += n

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 )
 
@@ -13,12 +14,13 @@ type TableState string
 // The states of a table.
 const (
 	TableStreaming TableState = "streaming" // read and published, or idle
+	TableLoading   TableState = "loading"   // its base table is read; its changes wait
 	TableFailed    TableState = "failed"    // stopped by an error; tried again with a growing pause
 	TableMissing   TableState = "missing"   // its change table is not there
 )
 
 // TableStates lists every state, for metrics that show one series per state.
-var TableStates = []TableState{TableStreaming, TableFailed, TableMissing}
+var TableStates = []TableState{TableStreaming, TableLoading, TableFailed, TableMissing}
 
 // Stage is a part of the line, as errors are counted by.
 type Stage string
@@ -27,6 +29,7 @@ type Stage string
 const (
 	StageDiscover   Stage = "discover"
 	StagePoll       Stage = "poll"
+	StageLoad       Stage = "load"
 	StageRender     Stage = "render"
 	StagePublish    Stage = "publish"
 	StageCheckpoint Stage = "checkpoint"
@@ -49,6 +52,8 @@ type Observer interface {
 	Gap(table change.TableID, gap Gap)
 	// TableChanged: a table's state, version or error changed. err is nil where there is none.
 	TableChanged(table change.TableID, state TableState, version int, err error)
+	// Loaded: a chunk of a table's full load was committed, or its state has changed.
+	Loaded(table change.TableID, p LoadProgress)
 	// Lag: now minus the commit time of the oldest unpublished row, 0 when caught up.
 	Lag(table change.TableID, lag time.Duration)
 	// Failed: the stage met an error of that class.
@@ -74,4 +79,12 @@ type Commit struct {
 type CommitKey struct {
 	Table change.TableID
 	Op    change.Op
+}
+
+// LoadProgress is how far the full load of a table is.
+type LoadProgress struct {
+	State checkpoint.LoadState
+	Rows  int   // of the chunk
+	Done  int64 // rows published so far
+	Total int64 // rows that the table had at the beginning, Done at least
 }

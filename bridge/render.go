@@ -33,11 +33,19 @@ func (r *Runner) renderRow(n *renderer, ev *change.Event, last bool) error {
 			for _, numbered := range b.events[:i+1] {
 				r.sequencer.takeBack(numbered)
 			}
-			return fault.New(fault.Poison, fmt.Sprintf("table %s, position %s", ev.Table.ID, ev.Position), err, "")
+			return fault.New(fault.Poison, "table "+ev.Table.ID.String()+", "+placeOf(ev), err, "")
 		}
 		b.pending = append(b.pending, record)
 	}
 	return nil
+}
+
+// placeOf tells where an event was read.
+func placeOf(ev *change.Event) string {
+	if ev.Op == change.OpRefresh {
+		return "full load"
+	}
+	return "position " + string(ev.Position)
 }
 
 // publish hands the rendered row to the sink.

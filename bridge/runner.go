@@ -51,6 +51,8 @@ type Options struct {
 	OnReset         ResetPolicy
 	GapMarker       bool          // publish holes on the metadata topic
 	Deduplicate     time.Duration // a position is published once within this time; 0 = as often as it is there. LookbackFor covers it
+	Load            LoadOptions
+	Start           StartAt
 
 	Topic         func(change.TableID) (string, error)
 	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
@@ -84,6 +86,9 @@ type Source interface {
 	Under(t *source.Captured, earlier *change.Table, memo []byte) (*source.Captured, error)
 	FirstDDL(ctx context.Context, t *source.Captured, after change.Position) (change.Position, bool, error)
 	Forget(id change.TableID)
+	Chunks(t *source.Captured, where string) (*source.Chunks, error)
+	Before(at time.Time) (change.Position, bool)
+	Recently(ctx context.Context, t *source.Captured, upto change.Position, most int) (floor change.Position, positions []change.Position, err error)
 	Memory() []byte
 	Recall(memory []byte) error
 }
@@ -105,7 +110,10 @@ type Runner struct {
 	interval   time.Duration // from discovered to the next time, with jitter
 	polled     []*table      // parallel to the tables of the last poll
 	unsaved    bool          // the checkpoint must learn something although no row is published
-	started    bool          // everything has answered once
+	loads      *loads
+	horizon    change.Position // of the last poll
+	highest    change.Position // newest position of all tables at the last poll
+	started    bool            // everything has answered once
 
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
 }
@@ -166,6 +174,7 @@ func (r *Runner) session(ctx context.Context) (moved bool, err error) {
 	if err := r.open(work); err != nil {
 		return false, err
 	}
+	defer r.openLoads(ctx)()
 	for {
 		if err := r.rediscover(ctx); err != nil {
 			return moved, err
@@ -176,8 +185,13 @@ func (r *Runner) session(ctx context.Context) (moved bool, err error) {
 			return moved, err
 		}
 		r.heal()
-		if !progress.more {
-			sleep(ctx, jitter(r.options.PollInterval))
+		loaded, err := r.load(ctx, work)
+		moved = moved || loaded
+		if err != nil || ctx.Err() != nil {
+			return moved, err
+		}
+		if !progress.more && !loaded {
+			r.rest(ctx, jitter(r.options.PollInterval))
 		}
 	}
 }
@@ -227,7 +241,7 @@ func (r *Runner) abort(ctx context.Context) error {
 func (r *Runner) fail(stage Stage, err error) error {
 	r.options.Observer.Failed(stage, fault.ClassOf(err), err)
 	switch stage {
-	case StageDiscover, StagePoll:
+	case StageDiscover, StagePoll, StageLoad:
 		r.options.Observer.SourceReachable(err)
 	case StagePublish, StageCheckpoint:
 		r.options.Observer.SinkReachable(err)

@@ -27,6 +27,7 @@ type table struct {
 	came      change.Position         // of the row that was taken last: see duplicate
 	published map[change.Position]int // what the look-back knew when the window began; nil until it is asked
 	again     change.Position         // rows at or below it are read again after a reset: they are not late
+	starting  bool                    // its first position is chosen after the next poll
 	outdated  bool                    // its structure has changed in the middle of a window: it must be discovered before it is read on
 	broken    bool                    // a row of it could not be published in this session: no later one may be (I2)
 	careful   bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
@@ -157,11 +158,12 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if err := r.structure(ctx, t); err != nil {
 		return r.tableFault(StageDiscover, source.TableFault(id, err))
 	}
+	r.joins(t)
 	r.tables[id] = t
 	if trouble := r.troubles[id]; trouble != nil {
 		t.careful = trouble.refused
 	} else {
-		r.options.Observer.TableChanged(id, TableStreaming, t.state.Newest().Version, nil)
+		r.options.Observer.TableChanged(id, r.stateOf(t), t.state.Newest().Version, nil)
 	}
 	return nil
 }
@@ -192,7 +194,11 @@ func (r *Runner) sortTables() {
 func (r *Runner) asked() []source.Progress {
 	var out []source.Progress
 	for _, t := range r.order {
-		if !t.stopped {
+		switch {
+		case t.stopped:
+		case t.holds(): // seen for the horizon, not read
+			out = append(out, source.Progress{Captured: t.captured, After: "~", Recent: &checkpoint.Window{}})
+		default:
 			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window, Earlier: t.earlier,
 				Identity: t.state.Identity, Seen: t.state.Seen, Purged: t.state.Purged})
 		}
@@ -238,11 +244,14 @@ func isMissing(err error) bool {
 
 // heal marks failed tables as well again after a cycle that they went through.
 func (r *Runner) heal() {
-	for id := range r.troubles {
-		if t := r.tables[id]; t != nil && !t.stopped {
+	for id, trouble := range r.troubles {
+		t := r.tables[id]
+		if t != nil && !t.stopped && r.unproven(t) {
+			trouble.due = r.options.Now().Add(r.options.Rediscover) // it has been admitted again already
+		} else if t != nil && !t.stopped {
 			delete(r.troubles, id)
 			t.careful = false
-			r.options.Observer.TableChanged(id, TableStreaming, t.state.Newest().Version, nil)
+			r.options.Observer.TableChanged(id, r.stateOf(t), t.state.Newest().Version, nil)
 			r.options.Log.Info("table streams again", "table", id.String())
 		}
 	}

@@ -31,6 +31,8 @@ type Metrics struct {
 	lastPoll                                      prometheus.Gauge
 	publishLatency, pollDuration                  prometheus.Histogram
 	registrations                                 prometheus.Counter
+	loadRows                                      *prometheus.CounterVec
+	loadDone, loadTotal, loadActive               *prometheus.GaugeVec
 
 	mu     sync.Mutex
 	tables map[change.TableID]*tableSeries
@@ -80,13 +82,17 @@ func (m *Metrics) define() {
 	m.errors = m.counters("errors_total", "Errors by stage of the line and by class: retry, table, poison, fatal, config.", "stage", "class")
 	m.lag = m.gauges("source_lag_seconds", "Now minus the commit time of the oldest row that is not published, 0 when caught up.", "table")
 	m.version = m.gauges("table_version", "Version of the table's structure.", "table")
-	m.state = m.gauges("table_state", "1 for the state that the table is in: streaming, failed, missing.", "table", "state")
+	m.state = m.gauges("table_state", "1 for the state that the table is in: streaming, loading, failed, missing.", "table", "state")
+	m.loadRows = m.counters("load_rows_total", "Rows of base tables that full loads have published.", "table")
+	m.loadDone = m.gauges("load_rows_done", "Rows that the table's last full load has published so far, over restarts.", "table")
+	m.loadTotal = m.gauges("load_rows_expected", "Rows that the table had when its last full load began, at least those that are done; the ratio is the progress.", "table")
+	m.loadActive = m.gauges("load_active", "1 while the table is being loaded.", "table")
 	m.lastPoll = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ctbridge_last_poll_timestamp_seconds", Help: "Unix time of the end of the last poll, 0 before the first."})
 	m.registrations = prometheus.NewCounter(prometheus.CounterOpts{Name: "ctbridge_schema_registrations_total", Help: "Schemas registered with the schema registry."})
 	m.publishLatency = histogram("publish_latency_seconds", "Time from the first record of a commit to its acknowledgement.", prometheus.ExponentialBuckets(0.001, 2, 16))
 	m.pollDuration = histogram("poll_duration_seconds", "Time of one detection query.", prometheus.ExponentialBuckets(0.0005, 2, 16))
 	m.registry.MustRegister(m.lastPoll, m.registrations, m.publishLatency, m.pollDuration)
-	for _, stage := range []bridge.Stage{bridge.StageDiscover, bridge.StagePoll, bridge.StageRender, bridge.StagePublish, bridge.StageCheckpoint} {
+	for _, stage := range []bridge.Stage{bridge.StageDiscover, bridge.StagePoll, bridge.StageLoad, bridge.StageRender, bridge.StagePublish, bridge.StageCheckpoint} {
 		for _, class := range []fault.Class{fault.Retry, fault.Table, fault.Poison, fault.Fatal, fault.Config} {
 			m.failed[failure{stage, class}] = m.errors.WithLabelValues(string(stage), class.String())
 		}

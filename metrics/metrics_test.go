@@ -12,6 +12,7 @@ import (
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 )
 
@@ -50,6 +51,8 @@ func exercise(m *Metrics) {
 	m.Dropped(parcel, bridge.DroppedTruncate, 4)
 	m.TableChanged(parcel, bridge.TableStreaming, 2, nil)
 	m.TableChanged(depot, bridge.TableFailed, 0, errors.New("no right to read"))
+	m.Loaded(parcel, bridge.LoadProgress{State: checkpoint.LoadRunning, Rows: 10, Done: 40, Total: 200})
+	m.Loaded(parcel, bridge.LoadProgress{State: checkpoint.LoadRunning, Rows: 5, Done: 45, Total: 200})
 	m.Lag(parcel, 1500*time.Millisecond)
 	m.Failed(bridge.StagePoll, fault.Retry, errors.New("gone"))
 	m.SourceReachable(nil)
@@ -79,6 +82,12 @@ ctbridge_gaps_total{table="shop.parcel"} 1
 # TYPE ctbridge_late_rows_total counter
 ctbridge_late_rows_total{table="shop.depot"} 0
 ctbridge_late_rows_total{table="shop.parcel"} 1
+# HELP ctbridge_load_rows_total Rows of base tables that full loads have published.
+# TYPE ctbridge_load_rows_total counter
+ctbridge_load_rows_total{table="shop.parcel"} 15
+ctbridge_load_rows_done{table="shop.parcel"} 45
+ctbridge_load_rows_expected{table="shop.parcel"} 200
+ctbridge_load_active{table="shop.parcel"} 1
 # HELP ctbridge_rows_read_total Events read from change tables.
 # TYPE ctbridge_rows_read_total counter
 ctbridge_rows_read_total{table="shop.depot"} 0
@@ -90,10 +99,11 @@ ctbridge_schema_registrations_total 1
 # TYPE ctbridge_source_lag_seconds gauge
 ctbridge_source_lag_seconds{table="shop.depot"} 0
 ctbridge_source_lag_seconds{table="shop.parcel"} 1.5
-# HELP ctbridge_table_state 1 for the state that the table is in: streaming, failed, missing.
+# HELP ctbridge_table_state 1 for the state that the table is in: streaming, loading, failed, missing.
 # TYPE ctbridge_table_state gauge
 ctbridge_table_state{state="failed",table="shop.depot"} 1
 ctbridge_table_state{state="failed",table="shop.parcel"} 0
+ctbridge_table_state{state="loading",table="shop.depot"} 0
 ctbridge_table_state{state="missing",table="shop.depot"} 0
 ctbridge_table_state{state="missing",table="shop.parcel"} 0
 ctbridge_table_state{state="streaming",table="shop.depot"} 0
@@ -156,7 +166,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"rows_read_total", "events_published_total", "source_lag_seconds", "publish_latency_seconds", "poll_duration_seconds", "last_poll_timestamp_seconds",
-		"checkpoint_age_seconds", "late_rows_total", "dropped_rows_total", "table_version", "table_state", "errors_total", "schema_registrations_total", "build_info",
+		"checkpoint_age_seconds", "late_rows_total", "load_rows_total", "load_rows_done", "load_rows_expected", "load_active", "dropped_rows_total", "table_version", "table_state", "errors_total", "schema_registrations_total", "build_info",
 	} {
 		if !have["ctbridge_"+name] {
 			t.Errorf("ctbridge_%s is missing", name)
@@ -171,7 +181,7 @@ func TestNames(t *testing.T) {
 func TestErrorSeriesExistFromTheStart(t *testing.T) {
 	t.Parallel()
 	m, _ := newMetrics()
-	if n := strings.Count(scrape(t, m), "\nctbridge_errors_total{"); n != 25 {
+	if n := strings.Count(scrape(t, m), "\nctbridge_errors_total{"); n != 30 {
 		t.Errorf("%d series", n)
 	}
 	m.Failed(bridge.StagePublish, fault.Poison, errors.New("too large"))

@@ -5,6 +5,7 @@ import (
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 )
 
@@ -78,6 +79,15 @@ func (m *Metrics) TableChanged(table change.TableID, state bridge.TableState, ve
 		}
 	})
 	m.health.tableChanged(table, state, err)
+}
+
+// Loaded shows how far a full load is.
+func (m *Metrics) Loaded(table change.TableID, p bridge.LoadProgress) {
+	name := table.String()
+	m.loadRows.WithLabelValues(name).Add(float64(p.Rows))
+	m.loadDone.WithLabelValues(name).Set(float64(p.Done))
+	m.loadTotal.WithLabelValues(name).Set(float64(p.Total))
+	m.loadActive.WithLabelValues(name).Set(map[bool]float64{true: 1}[p.State == checkpoint.LoadRunning])
 }
 
 // Lag shows how far a table is behind.

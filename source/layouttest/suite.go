@@ -166,8 +166,10 @@ func (b *bench) want(got []string, want ...string) {
 
 // Line shows an event: number of its sequence, operation, row before and after.
 func Line(ev *change.Event) string {
-	seq := strings.TrimLeft(string(ev.Position[16:]), "0")
-	line := seq + " " + ev.Op.String()
+	line := ev.Op.String()
+	if ev.Op != change.OpRefresh {
+		line = strings.TrimLeft(string(ev.Position[16:]), "0") + " " + line
+	}
 	if ev.Before != nil {
 		line += " -(" + show(ev.Table, ev.Before) + ")"
 	}
