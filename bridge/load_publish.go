@@ -184,7 +184,7 @@ func later(a, b time.Time) time.Time {
 func (r *Runner) endLoad(t *table, state checkpoint.LoadState) {
 	load := t.state.Load
 	load.State, load.End, load.Cursor = state, r.options.Now().UTC(), nil
-	load.Rejoin = r.state.Task.Position
+	load.Rejoin = max(r.state.Task.Position, r.horizon) // the others may be read so far in the window that is under way
 	t.state.Touch()
 }
 

@@ -20,6 +20,7 @@ func (r *rules) check() {
 	r.checkNames()
 	r.checkSource()
 	r.checkHorizon()
+	r.checkFullLoad()
 	r.checkFormat()
 	r.checkQlik()
 	r.checkKey()

@@ -9,6 +9,8 @@ type Task struct {
 
 	Source Source `yaml:"source" doc:"The database and its change tables."`
 
+	FullLoad FullLoad `yaml:"full_load" doc:"Reading base tables whole."`
+
 	Envelope string    `yaml:"envelope" default:"qlik" oneof:"qlik" doc:"What a message looks like."`
 	Format   string    `yaml:"format" default:"json" oneof:"json|avro" doc:"How it is encoded. Avro uses the schema registry where one is configured, else the binary MessageEnvelope."`
 	Qlik     QlikShape `yaml:"qlik" doc:"Options of the Qlik envelope."`

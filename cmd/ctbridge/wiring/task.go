@@ -68,6 +68,9 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables),
 		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
 	}
+	load, start := &t.FullLoad, t.Source.StartAt.Start()
+	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
+	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
 	if t.Qlik.Metadata == config.MetadataTopic {
 		o.MetadataTopic, o.MetadataFormat = t.Kafka.MetadataTopic, t.Format
 		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
