@@ -33,6 +33,7 @@ type LoadOptions struct {
 const (
 	defaultChunkRows    = 10000
 	defaultParallelLoad = 2
+	mostRefusals        = 3                // sessions that the same condition may end
 	loadSaid            = 10 * time.Second // pause between two lines of progress
 )
 
@@ -46,6 +47,7 @@ type loads struct {
 	active map[change.TableID]*loading
 	ready  chan struct{} // a chunk has been read
 	work   sync.WaitGroup
+	gaveUp bool      // a load was cancelled, and no commit has followed
 	due    time.Time // the rate allows no row before
 }
 
@@ -107,6 +109,9 @@ func (r *Runner) load(stop, work context.Context) (moved bool, err error) {
 	if stop.Err() != nil {
 		return false, nil
 	}
+	if err := r.answerRequests(work); err != nil {
+		return false, err
+	}
 	if err := r.startTables(stop, work); err != nil {
 		return false, err
 	}
@@ -115,7 +120,12 @@ func (r *Runner) load(stop, work context.Context) (moved bool, err error) {
 			return false, err
 		}
 	}
-	return r.publishChunks(stop, work)
+	moved, err = r.publishChunks(stop, work)
+	if err == nil && r.loads.gaveUp {
+		r.loads.gaveUp = false
+		err = r.commit(work)
+	}
+	return moved, err
 }
 
 // beginLoad sets a load's fence and begins to read, unless enough others are under way.
@@ -248,7 +258,16 @@ func (r *Runner) dropLoad(id change.TableID) {
 // loadFailed lets an error of a load stop its table, where it is the table's own.
 func (r *Runner) loadFailed(t *table, err error) error {
 	r.dropLoad(t.id)
-	if class := fault.ClassOf(err); class != fault.Table && class != fault.Poison {
+	class := fault.ClassOf(err)
+	own := class == fault.Table || class == fault.Poison
+	if !own && t.state.Load.Where != "" {
+		r.refusals[t.id]++ // what the condition does to some row may look like any trouble
+	}
+	if (own || r.refusals[t.id] >= mostRefusals) && r.giveUp(t, err) {
+		delete(r.refusals, t.id)
+		return nil
+	}
+	if !own {
 		return r.fail(StageLoad, err)
 	}
 	r.stopTable(t.id, StageLoad, err)

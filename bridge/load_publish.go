@@ -106,6 +106,7 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 		if err := r.publish(ctx); err != nil {
 			return r.tableFault(StagePublish, err)
 		}
+		r.batch.touch(r.options.Now())
 		for _, published := range r.batch.events {
 			r.batch.count(published)
 		}

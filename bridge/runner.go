@@ -53,6 +53,7 @@ type Options struct {
 	Deduplicate     time.Duration // a position is published once within this time; 0 = as often as it is there. LookbackFor covers it
 	Load            LoadOptions
 	Start           StartAt
+	Requests        <-chan Request // of people, in the order of their numbers; nil = none
 
 	Topic         func(change.TableID) (string, error)
 	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
@@ -115,6 +116,8 @@ type Runner struct {
 	highest    change.Position // newest position of all tables at the last poll
 	started    bool            // everything has answered once
 
+	refusals map[change.TableID]int      // sessions that the condition of a load has ended
+	requests []Request                   // not answered yet; they outlive a session
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
 }
 
@@ -123,7 +126,7 @@ func New(src Source, sink Sink, o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble)}
+	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble), refusals: make(map[change.TableID]int)}
 }
 
 // Run moves changes until ctx ends, then drains: what has been read is published and checkpointed within the shutdown time-out (I8). It

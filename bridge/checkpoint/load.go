@@ -29,6 +29,7 @@ type Load struct {
 	State   LoadState       `json:"state"`
 	Reason  string          `json:"reason"`            // why: "initial", "requested", "reset: …", "start_at: …"
 	Request string          `json:"request,omitempty"` // id of the request, where somebody asked for it
+	Note    string          `json:"note,omitempty"`    // why a request was refused or a load was given up
 	Where   string          `json:"where,omitempty"`   // SQL condition, empty = all rows
 	Fresh   bool            `json:"fresh,omitempty"`   // the table has published nothing that counts: its changes wait for the end of the load
 	Fence   change.Position `json:"fence"`             // where the table's changes go on: the horizon read before the first row

@@ -29,6 +29,7 @@ type State struct {
 // Task is what belongs to the shard as a whole.
 type Task struct {
 	Position     change.Position `json:"position"`               // highest position published over all tables
+	Requests     int64           `json:"requests,omitempty"`     // how many requests to the task have been answered
 	Transactions []Transaction   `json:"transactions,omitempty"` // most recent last: their counters go on after a restart (I4)
 }
 
