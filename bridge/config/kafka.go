@@ -10,6 +10,7 @@ type Kafka struct {
 
 	Topic         string `yaml:"topic" default:"{schema}.{table}" doc:"Topic of a table's messages, over {task}, {schema} and {table}; a table that would get the topic of another is stopped. Without {table}, tables share a topic on purpose: then rows of different tables with equal keys have the same record key, unless key.format is avro. Where a table has no schema, {schema} is left out with the character behind it. Characters that topics do not allow become _uXXXX, as in Avro names."`
 	MetadataTopic string `yaml:"metadata_topic" default:"{task}.metadata" doc:"Topic of metadata messages, over {task}."`
+	ControlTopic  string `yaml:"control_topic" default:"ctbridge.{task}.control" doc:"Topic of requests to the running task, such as those of ctbridge snapshot, over {task}. The first request makes it, with the settings of the checkpoint's topic. Who may write to it may have any row read that the source's login can see."`
 	CreateTopics  bool   `yaml:"create_topics" default:"true" doc:"Create missing topics."`
 	Topics        Topics `yaml:"topics" doc:"Settings of topics that are created."`
 

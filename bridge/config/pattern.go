@@ -135,6 +135,9 @@ func (n *TableName) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// ID is the table.
+func (n TableName) ID() change.TableID { return n.id }
+
 func (n TableName) parts() int {
 	if n.id.Schema == "" {
 		return 1

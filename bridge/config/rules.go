@@ -91,8 +91,10 @@ func (r *rules) checkNames() {
 	}
 	r.checkTopic("kafka.topic", r.Kafka.Topic, "{task}", "{schema}", "{table}")
 	r.checkTopic("kafka.metadata_topic", r.Kafka.MetadataTopic, "{task}")
+	r.checkTopic("kafka.control_topic", r.Kafka.ControlTopic, "{task}")
 	r.checkTopic("checkpoint.topic", r.Checkpoint.Topic, "{task}")
-	for _, pair := range [][2]string{{"kafka.metadata_topic", "kafka.topic"}, {"checkpoint.topic", "kafka.topic"}, {"checkpoint.topic", "kafka.metadata_topic"}} {
+	for _, pair := range [][2]string{{"kafka.metadata_topic", "kafka.topic"}, {"checkpoint.topic", "kafka.topic"}, {"checkpoint.topic", "kafka.metadata_topic"},
+		{"kafka.control_topic", "kafka.topic"}, {"kafka.control_topic", "kafka.metadata_topic"}, {"kafka.control_topic", "checkpoint.topic"}} {
 		if r.topicOf(pair[0]) == r.topicOf(pair[1]) {
 			r.wrong(pair[0], "name another topic", "is %s, too", pair[1])
 		}
@@ -102,6 +104,7 @@ func (r *rules) checkNames() {
 func (r *rules) topicOf(path string) string {
 	template := map[string]string{
 		"kafka.topic": r.Kafka.Topic, "kafka.metadata_topic": r.Kafka.MetadataTopic, "checkpoint.topic": r.Checkpoint.Topic,
+		"kafka.control_topic": r.Kafka.ControlTopic,
 	}[path]
 	return strings.ReplaceAll(template, "{task}", r.Name)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,4 +173,40 @@ func difference(got, want map[string]string) string {
 		}
 	}
 	return "none"
+}
+
+// snapshot runs the verb against the running task and gives what it says.
+func (b *bridge) snapshot(arguments ...string) string {
+	b.Helper()
+	out, err := exec.Command(binary, append([]string{"snapshot", b.config}, arguments...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("%s%v", out, err)
+	}
+	return string(out)
+}
+
+// The verb asks a running task for a part of one table; the task answers, refuses what makes no sense, and loads exactly that part.
+func TestSnapshotOfARunningTask(t *testing.T) {
+	db := postgres(t)
+	db.Create(t, ledger())
+	db.Exec(t, "INSERT INTO %s SELECT 'a-b', i, 'old' FROM generate_series(1, 100) i", db.Name("ledger"))
+	b := newBridge(t, db, "")
+	b.start()
+	b.started()
+	if said := b.snapshot("--table", "public.ledger", "--cancel"); !strings.Contains(said, "refused: there is no load to cancel") {
+		t.Errorf("cancel said %q", said)
+	}
+	if said := b.snapshot("--table", "public.ledger", "--where", "t.id <= 10"); !strings.Contains(said, "public.ledger: load ") {
+		t.Errorf("snapshot said %q", said)
+	}
+	got := b.until(10, "ledger")
+	b.stop()
+	b.log.reset()
+	b.start()
+	b.started()
+	b.polls(20)
+	if got = b.consume("ledger"); len(got) != 10 || got[0].event(t).Headers.Operation != "REFRESH" {
+		t.Fatalf("%d messages, want 10, all REFRESH", len(got))
+	}
+	b.stop()
 }

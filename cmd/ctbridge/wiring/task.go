@@ -24,6 +24,7 @@ type Task struct {
 	engine   source.Engine
 	sink     sink
 	messages *messages
+	control  *control
 	runner   *bridge.Runner
 	server   *metrics.Server // nil where metrics.listen is empty
 }
@@ -49,7 +50,12 @@ func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err 
 	if k.messages, err = newMessages(t, m, log); err != nil {
 		return err
 	}
-	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, runnerOptions(t, k.messages, m, log))
+	if k.control, err = newControl(t, log); err != nil {
+		return err
+	}
+	options := runnerOptions(t, k.messages, m, log)
+	options.Requests = k.control.requests
+	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, options)
 	if t.Metrics.Listen == "" {
 		return nil
 	}
@@ -71,6 +77,7 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 	load, start := &t.FullLoad, t.Source.StartAt.Start()
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
 	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
+	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic)
 	if t.Qlik.Metadata == config.MetadataTopic {
 		o.MetadataTopic, o.MetadataFormat = t.Kafka.MetadataTopic, t.Format
 		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
@@ -104,6 +111,10 @@ func (k *Task) MetricsAddr() string {
 func (k *Task) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	served, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error {
+		k.control.run(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		defer stopServing() // until the drain has ended, so that it can be watched
 		return k.runner.Run(ctx)
