@@ -30,8 +30,6 @@ type Harness struct {
 	Types []Type
 	// Keysets are more types of keys than Types has, with literals in which the product's order is not that of the bytes.
 	Keysets []Keyset
-	// NoKeyset says why the product cannot run what KeyText and KeyParam write; "" = it can.
-	NoKeyset string
 	// Indexed reports whether the product's plan of the query looks up an index rather than scans the table; nil = cannot tell.
 	Indexed func(t *testing.T, query string, args ...any) bool
 	// Server says how to reach the product over the network; nil for an embedded one.
