@@ -28,19 +28,19 @@ func TestKeySQL(t *testing.T) {
 		kind        change.Kind
 		text, param string
 	}{
-		"int":              {change.Int4, "CONVERT(varchar(100), t.[a]]b])", "CONVERT(int, @p2)"},
-		"decimal(10,2)":    {change.Numeric, "CONVERT(varchar(100), t.[a]]b])", "CONVERT(decimal(10,2), @p2)"},
-		"money":            {change.Numeric, "CONVERT(varchar(100), t.[a]]b], 2)", "CONVERT(money, @p2, 2)"},
-		"float":            {change.Real8, "CONVERT(varchar(100), t.[a]]b], 3)", "CONVERT(float, @p2, 3)"},
-		"varchar(20)":      {change.String, "t.[a]]b]", "CONVERT(varchar(20), @p2)"},
-		"nvarchar(20)":     {change.WString, "t.[a]]b]", "CONVERT(nvarchar(20), @p2)"},
-		"uniqueidentifier": {change.UUID, "CONVERT(varchar(100), t.[a]]b])", "CONVERT(uniqueidentifier, @p2)"},
-		"datetime2(7)":     {change.DateTime, "CONVERT(varchar(100), t.[a]]b], 121)", "CONVERT(datetime2(7), @p2, 121)"},
-		"varbinary(8)":     {change.Bytes, "CONVERT(varchar(max), CAST(t.[a]]b] AS varbinary(8)), 2)", "CONVERT(varbinary(8), @p2, 2)"},
-		"rowversion":       {change.Bytes, "CONVERT(varchar(max), CAST(t.[a]]b] AS binary(8)), 2)", "CONVERT(binary(8), @p2, 2)"},
-		"hierarchyid":      {change.String, "t.[a]]b].ToString()", "hierarchyid::Parse(@p2)"},
+		"int":              {change.Int4, "CONVERT(varchar(100), t.[k])", "CONVERT(int, @p2)"},
+		"decimal(10,2)":    {change.Numeric, "CONVERT(varchar(100), t.[k])", "CONVERT(decimal(10,2), @p2)"},
+		"money":            {change.Numeric, "CONVERT(varchar(100), t.[k], 2)", "CONVERT(money, @p2, 2)"},
+		"float":            {change.Real8, "CONVERT(varchar(100), t.[k], 3)", "CONVERT(float, @p2, 3)"},
+		"varchar(20)":      {change.String, "t.[k]", "CONVERT(varchar(20), @p2)"},
+		"nvarchar(20)":     {change.WString, "t.[k]", "CONVERT(nvarchar(20), @p2)"},
+		"uniqueidentifier": {change.UUID, "CONVERT(varchar(100), t.[k])", "CONVERT(uniqueidentifier, @p2)"},
+		"datetime2(7)":     {change.DateTime, "CONVERT(varchar(100), t.[k], 121)", "CONVERT(datetime2(7), @p2, 121)"},
+		"varbinary(8)":     {change.Bytes, "CONVERT(varchar(max), CAST(t.[k] AS varbinary(8)), 2)", "CONVERT(varbinary(8), @p2, 2)"},
+		"rowversion":       {change.Bytes, "CONVERT(varchar(max), CAST(t.[k] AS binary(8)), 2)", "CONVERT(binary(8), @p2, 2)"},
+		"hierarchyid":      {change.String, "t.[k].ToString()", "hierarchyid::Parse(@p2)"},
 	} {
-		c := change.Column{Name: "a]b", Native: native, Type: change.Type{Kind: want.kind}}
+		c := change.Column{Name: "k", Native: native, Type: change.Type{Kind: want.kind}}
 		if got := (dialect{}).KeyText("t", c); got != want.text {
 			t.Errorf("%s: text %s, want %s", native, got, want.text)
 		}
