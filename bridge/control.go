@@ -93,7 +93,7 @@ func (r *Runner) apply(t *table, q Request) (refusal string) {
 	case q.Action == ActionLoad && (load.Active() || paused):
 		return "a load of this table is under way: cancel it first"
 	case q.Action == ActionLoad:
-		r.requestLoad(t.id, "requested", false)
+		r.newLoad(t.id, "requested", false)
 		t.state.Load.Where = q.Where
 	case q.Action == ActionPause && load.Active():
 		load.State = checkpoint.LoadPaused
@@ -119,7 +119,7 @@ func (r *Runner) giveUp(t *table, err error) bool {
 	if load.Fresh || load.Request == "" || fault.ClassOf(err) == fault.Poison {
 		return false
 	}
-	load.Note, r.loads.gaveUp = err.Error(), true
+	load.Note, r.unsaved = err.Error(), true
 	r.endLoad(t, checkpoint.LoadCancelled)
 	r.options.Log.Error("full load cancelled", "table", t.id.String(), "request", load.Request, "error", err)
 	r.options.Observer.Loaded(t.id, LoadProgress{State: load.State, Done: load.Rows, Total: max(load.Total, load.Rows)})

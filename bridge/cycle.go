@@ -87,12 +87,11 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 	r.options.Observer.SourceReachable(nil)
 	r.options.Observer.Pending(window.Pending)
 	r.polled = r.polled[:0]
-	r.horizon, r.highest = window.Upto, ""
+	r.horizon = window.Upto
 	for i, newest := range window.Newest {
 		t := r.tables[asked[i].Captured.Table.ID]
 		r.polled, t.published = append(r.polled, t), nil
 		t.newest = newest.Position
-		r.highest = max(r.highest, newest.Position)
 		if newest.Problem != nil {
 			r.stopTable(t.id, StagePoll, newest.Problem)
 			r.discovered = time.Time{} // it may be gone: discovery tells

@@ -25,8 +25,8 @@ func loading(t testing.TB, chunk int) *world {
 	return w
 }
 
-// fill puts rows 1 to n into a base table, as if they had been there before the change table was.
-func (w *world) fill(table string, n int) {
+// preload puts rows 1 to n into a base table, as if they had been there before the change table was.
+func (w *world) preload(table string, n int) {
 	w.Helper()
 	w.writer.Exec(w, "INSERT INTO %s (id, status) WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i, 'old' FROM s", table, n)
 }
@@ -118,7 +118,7 @@ func TestLoadConvergesUnderWrites(t *testing.T) {
 		w.writer.Create(t, keyless)
 		tables := []string{"keyed", "loose"}
 		for _, table := range tables {
-			w.fill(table, rapid.IntRange(0, 40).Draw(rt, "rows"))
+			w.preload(table, rapid.IntRange(0, 40).Draw(rt, "rows"))
 		}
 		failing := rapid.SliceOfN(rapid.IntRange(1, 60), 0, 4).Draw(rt, "failing publishes")
 		commits := rapid.SliceOfN(rapid.IntRange(1, 20), 0, 3).Draw(rt, "failing commits")
@@ -176,7 +176,7 @@ func TestCase87_LoadGoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	w := loading(t, 5)
 	w.create("parcel")
-	w.fill("parcel", 100)
+	w.preload("parcel", 100)
 	w.ledger.onCommit = func(n int) error {
 		if n == 9 { // eight chunks of five are in
 			return fault.New(fault.Fatal, "sink", errors.New("killed"), "")
@@ -197,7 +197,7 @@ func TestCase15_LoadedOnce(t *testing.T) {
 	t.Parallel()
 	w := loading(t, 30)
 	w.create("parcel", "empty")
-	w.fill("parcel", 100)
+	w.preload("parcel", 100)
 	stop := w.start()
 	w.ledger.wait(t, "all rows", count(100))
 	w.observed.waitState(t, "empty", bridge.TableStreaming)
@@ -230,12 +230,12 @@ func TestCase34_AddedTableIsLoadedAlone(t *testing.T) {
 	t.Parallel()
 	w := loading(t, 10)
 	w.create("a")
-	w.fill("a", 3)
+	w.preload("a", 3)
 	stop := w.start()
 	w.ledger.wait(t, "a", count(3))
 	stop()
 	w.create("b")
-	w.fill("b", 2)
+	w.preload("b", 2)
 	w.add("a", "I", 1, "t1", 4, "new")
 	stop = w.start()
 	got := w.ledger.wait(t, "b and the change", count(6))
@@ -251,7 +251,7 @@ func TestCase40_ColumnBetweenChunks(t *testing.T) {
 	w := loading(t, 2)
 	w.options.MetadataTopic = "meta"
 	w.create("parcel")
-	w.fill("parcel", 12)
+	w.preload("parcel", 12)
 	var once sync.Once
 	w.ledger.onCommit = func(int) error {
 		once.Do(func() { w.alter("parcel", "ADD COLUMN zone int") })
@@ -295,7 +295,7 @@ func TestCase77_DeniedTopicConcernsItsTable(t *testing.T) {
 			tables := []string{"a", "b", "c", "d", "e"}
 			w.create(tables...)
 			for _, table := range tables {
-				w.fill(table, 10)
+				w.preload(table, 10)
 			}
 			var mu sync.Mutex
 			denied := true
@@ -340,7 +340,7 @@ func TestOtherTablesStreamDuringALoad(t *testing.T) {
 	stop := w.start()
 	w.ledger.wait(t, "a change", count(1))
 	stop()
-	w.fill("big", 60)
+	w.preload("big", 60)
 	w.options.Load = bridge.LoadOptions{Mode: bridge.LoadInitial, RowsPerSecond: 20}
 	w.start()
 	w.ledger.wait(t, "the first chunk", func(r []string) bool { return len(refreshed(r, "big")) >= 20 })
@@ -371,8 +371,8 @@ func TestBadRowStopsTheLoad(t *testing.T) {
 			t.Parallel()
 			w := loading(t, 10)
 			w.create("parcel", "good")
-			w.fill("parcel", 5)
-			w.fill("good", 2)
+			w.preload("parcel", 5)
+			w.preload("good", 2)
 			w.writer.Exec(t, "UPDATE parcel SET status = %s WHERE id = 3", bad)
 			w.start()
 			w.ledger.wait(t, "the rows before", count(4))
@@ -475,7 +475,7 @@ func TestLateRowsBelowAStart(t *testing.T) {
 			w.options.Load, w.options.Start = options, bridge.StartAt{Now: true}
 			w.source.Now = func() time.Time { return qlikwriter.Day.Add(time.Second) }
 			w.create("parcel")
-			w.fill("parcel", 10)
+			w.preload("parcel", 10)
 			w.add("parcel", "I", 1, "t1", 1, "known")
 			w.add("parcel", "I", 3, "t3", 2, "known")
 			w.start()

@@ -47,7 +47,6 @@ type loads struct {
 	active map[change.TableID]*loading
 	ready  chan struct{} // a chunk has been read
 	work   sync.WaitGroup
-	gaveUp bool      // a load was cancelled, and no commit has followed
 	due    time.Time // the rate allows no row before
 }
 
@@ -121,8 +120,8 @@ func (r *Runner) load(stop, work context.Context) (moved bool, err error) {
 		}
 	}
 	moved, err = r.publishChunks(stop, work)
-	if err == nil && r.loads.gaveUp {
-		r.loads.gaveUp = false
+	if err == nil && r.unsaved {
+		r.unsaved = false
 		err = r.commit(work)
 	}
 	return moved, err
@@ -172,10 +171,11 @@ func (r *Runner) beginLoad(t *table) error {
 func (r *Runner) fence(t *table) (known bool, err error) {
 	load := t.state.Load
 	if load.Fresh {
-		if r.horizon == "" && r.highest != "" {
+		if r.horizon == "" && t.newest != "" {
 			return false, nil
 		}
-		if err := r.beginAt(r.loads.ctx, t, r.horizon); err != nil {
+		// Sequences that began anew may lie below the horizon: the table's own newest row is the limit.
+		if err := r.beginAt(r.loads.ctx, t, min(r.horizon, t.newest)); err != nil {
 			return false, err
 		}
 	}
@@ -280,9 +280,14 @@ func (r *Runner) unproven(t *table) bool {
 	return t.state.Load.Active() && (l == nil || !l.moved)
 }
 
-// requestLoad asks for a full load of a table from the beginning, in place of one that is under way. fresh means that the table's changes go on
-// from the horizon, whatever was published of it before.
-func (r *Runner) requestLoad(id change.TableID, reason string, fresh bool) {
+// requestLoad asks for a full load of a table whose changes have a hole: they go on from the horizon, whatever was published before.
+func (r *Runner) requestLoad(id change.TableID, reason string) error {
+	r.newLoad(id, reason, true)
+	return nil
+}
+
+// newLoad lets a table be loaded from the beginning, in place of a load that is under way.
+func (r *Runner) newLoad(id change.TableID, reason string, fresh bool) {
 	r.dropLoad(id)
 	t := r.state.Table(id)
 	t.Load = &checkpoint.Load{State: checkpoint.LoadWaiting, Reason: reason, Fresh: fresh}

@@ -324,17 +324,24 @@ func TestPurgedRowsThatWereSeen(t *testing.T) {
 	}
 }
 
-// Full load is not there yet: a table that needs it stops, the error says so.
-func TestResnapshotWithoutFullLoad(t *testing.T) {
+// With resnapshot a table that went back is loaded again, and its changes go on behind the load: rows that begin anew with lower sequences are
+// published, those that the load covers are not.
+func TestResnapshotAfterARewind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.options.OnReset = bridge.ResetResnapshot
-	w.create("parcel")
-	w.published("parcel", 3)
+	w.create("parcel", "other")
+	w.published("parcel", 5)
+	w.preload("parcel", 4)
 	w.writer.Exec(t, "DELETE FROM parcel__ct WHERE header__change_seq > '%s'", qlikwriter.Seq(2))
 	w.start()
-	if err := w.observed.waitState(t, "parcel", bridge.TableFailed); !strings.Contains(err, "full load") {
-		t.Errorf("error %q", err)
+	got := w.ledger.wait(t, "the load", func(r []string) bool { return len(refreshed(r, "parcel")) == 4 })
+	w.observed.waitState(t, "parcel", bridge.TableStreaming)
+	w.add("parcel", "I", 3, "u3", 9, "anew")
+	got = w.ledger.wait(t, "the new row", count(len(got)+1))
+	w.want(got[len(got)-1:], "parcel 9 3 INSERT +(9,anew,null) #1 true v1")
+	if len(w.observed.gaps) != 1 || w.observed.late != 0 {
+		t.Errorf("gaps %v, %d late", w.observed.gaps, w.observed.late)
 	}
 }
 

@@ -113,7 +113,6 @@ type Runner struct {
 	unsaved    bool          // the checkpoint must learn something although no row is published
 	loads      *loads
 	horizon    change.Position // of the last poll
-	highest    change.Position // newest position of all tables at the last poll
 	started    bool            // everything has answered once
 
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended

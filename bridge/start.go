@@ -37,7 +37,7 @@ func (r *Runner) joins(t *table) {
 	}
 	switch mode := r.options.Load.Mode; {
 	case mode == LoadInitial || mode == LoadWhenNeeded:
-		r.requestLoad(t.id, "initial", true)
+		r.newLoad(t.id, "initial", true)
 	case r.options.Start.earliest():
 		r.options.Log.Info("table begins", "table", t.id.String(), "start_at", "earliest")
 	default:
@@ -53,7 +53,7 @@ func (r *Runner) startTables(stop, work context.Context) error {
 		if !t.starting || t.stopped {
 			continue
 		}
-		position, reason := r.startOf(), "start_at: "+r.options.Start.String()
+		position, reason := r.startOf(t), "start_at: "+r.options.Start.String()
 		if err := r.beginAt(stop, t, position); err != nil {
 			return r.tableFault(StagePoll, source.TableFault(t.id, err))
 		}
@@ -68,7 +68,7 @@ func (r *Runner) startTables(stop, work context.Context) error {
 	return r.commit(work)
 }
 
-func (r *Runner) startOf() change.Position {
+func (r *Runner) startOf(t *table) change.Position {
 	switch start := r.options.Start; {
 	case start.After != "":
 		return start.After
@@ -76,7 +76,13 @@ func (r *Runner) startOf() change.Position {
 		position, _ := r.source.Before(start.Time)
 		return position
 	}
-	return r.highest
+	return t.newest
+}
+
+// chosen tells that a table's position is where it began, and not that of a row.
+func (t *table) chosen() bool {
+	load := t.state.Load
+	return load != nil && load.Fence == t.state.Position && (load.Fresh || load.State == checkpoint.LoadNone)
 }
 
 // beginAt sets the position of a table that has published nothing that counts.
@@ -85,8 +91,10 @@ func (r *Runner) beginAt(ctx context.Context, t *table, p change.Position) error
 	if err != nil {
 		return err
 	}
-	t.state.Position = p
-	t.state.Window.Forget(floor)
+	t.state.Restart(p)
+	t.earlier, t.published = nil, nil
+	r.source.Forget(t.id)
+	t.state.Window.Restart(floor)
 	for _, position := range known {
 		t.state.Window.Add(position, r.options.Now())
 	}

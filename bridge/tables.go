@@ -197,10 +197,10 @@ func (r *Runner) asked() []source.Progress {
 		switch {
 		case t.stopped:
 		case t.holds(): // seen for the horizon, not read
-			out = append(out, source.Progress{Captured: t.captured, After: "~", Recent: &checkpoint.Window{}})
+			out = append(out, source.Progress{Captured: t.captured, After: "~", Recent: &checkpoint.Window{}, Chosen: true})
 		default:
 			out = append(out, source.Progress{Captured: t.captured, After: t.state.Position, Recent: &t.state.Window, Earlier: t.earlier,
-				Identity: t.state.Identity, Seen: t.state.Seen, Purged: t.state.Purged})
+				Identity: t.state.Identity, Seen: t.state.Seen, Purged: t.state.Purged, Chosen: t.chosen()})
 		}
 	}
 	return out

@@ -62,7 +62,7 @@ func (p *Poller) check(ctx context.Context, t Progress, newest *Newest) (change.
 		return "", false, err
 	}
 	late, found := firstUnpublished(floor, visible, t.Recent.Counts())
-	if found && visible[len(visible)-1] != t.After {
+	if found && !t.Chosen && visible[len(visible)-1] != t.After {
 		// The row at the position has gone and others have come below it: they are not late, the table is another than it was.
 		newest.Reset = &Reset{Kind: ResetRewound, From: lastGood(newest.Position, visible[0], t.After), To: t.After}
 		return "", false, nil

@@ -91,6 +91,7 @@ type Progress struct {
 	Identity string          // of the change table that After belongs to
 	Seen     change.Position // the newest row that was seen, published or not
 	Purged   bool            // the row at After was seen to have gone, when nothing was unread
+	Chosen   bool            // After is a place to begin at, not the position of a row: nothing can be told of a reset
 }
 
 // Earlier is a former structure of a table.

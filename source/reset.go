@@ -49,7 +49,7 @@ func (p *Poller) watch(ctx context.Context, t Progress, n *Newest) error {
 	last, known := p.watched[id]
 	away := !known || now.Sub(last.at) > awayAfter
 	next := watch{captured: t.Captured, newest: n.Position, after: t.After, at: now, checked: last.checked}
-	if t.After == "" || !p.suspect(t, n.Position, last, away, now) {
+	if t.After == "" || t.Chosen || !p.suspect(t, n.Position, last, away, now) {
 		p.watched[id] = next
 		return nil
 	}

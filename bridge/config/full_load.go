@@ -15,7 +15,7 @@ const (
 
 // FullLoad says which tables are read whole, and how fast.
 type FullLoad struct {
-	Mode           string `yaml:"mode" default:"none" oneof:"none|initial|when_needed" doc:"Which tables are read whole, as REFRESH messages, before their changes go on: none, initial (those that the task has published nothing of), when_needed (also those whose change table has lost rows). ctbridge snapshot asks for single tables in any mode."`
+	Mode           string `yaml:"mode" default:"none" oneof:"none|initial|when_needed" doc:"Which tables are read whole, as REFRESH messages, before their changes go on: none, initial (those that the task has published nothing of), when_needed (also those whose change table has lost rows, like source.on_reset resnapshot). ctbridge snapshot asks for single tables in any mode."`
 	ChunkRows      int    `yaml:"chunk_rows" default:"10000" min:"1" max:"1000000" doc:"Rows that one query reads at most. Tables are read by their key; one without a key is read by a single query, and from the beginning after an interruption."`
 	ParallelTables int    `yaml:"parallel_tables" default:"2" min:"1" max:"100" doc:"Tables that are loaded at the same time; the others wait."`
 	RowsPerSecond  int    `yaml:"rows_per_second" default:"0" min:"0" max:"100000000" doc:"Speed limit over all tables, to spare the database; 0 = as fast as it goes."`
@@ -63,6 +63,9 @@ func (s StartAt) parse() (Start, error) {
 }
 
 func (r *rules) checkFullLoad() {
+	if r.FullLoad.Mode == FullLoadWhenNeeded && r.has("source.on_reset") && r.Source.OnReset != "resnapshot" {
+		r.wrong("source.on_reset", "remove one of them", "contradicts full_load.mode when_needed")
+	}
 	if r.FullLoad.Mode != FullLoadNone {
 		r.noEffect("with full_load.mode "+r.FullLoad.Mode+": new tables begin with a load", "remove one of them", "source.start_at")
 	}

@@ -24,12 +24,8 @@ func (r *rules) checkSource() {
 	r.checkMarkers()
 }
 
-// checkMarkers wants a metadata topic in JSON for messages that are neither data nor metadata. The full load that resnapshot asks for is not there
-// yet.
+// checkMarkers wants a metadata topic in JSON for messages that are neither data nor metadata.
 func (r *rules) checkMarkers() {
-	if r.Source.OnReset == "resnapshot" {
-		r.wrong("source.on_reset", "use fail or continue", "is impossible: there is no full load yet")
-	}
 	if r.Source.Deduplicate > 0 && r.Source.Horizon.LookbackRows == 0 {
 		r.wrong("source.deduplicate", "raise source.horizon.lookback_rows", "has no effect with source.horizon.lookback_rows 0: published sequences are not remembered")
 	}

@@ -78,6 +78,9 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
 	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
 	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic)
+	if load.Mode == config.FullLoadWhenNeeded {
+		o.OnReset = bridge.ResetResnapshot
+	}
 	if t.Qlik.Metadata == config.MetadataTopic {
 		o.MetadataTopic, o.MetadataFormat = t.Kafka.MetadataTopic, t.Format
 		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
