@@ -473,7 +473,8 @@ func TestLateRowsBelowAStart(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.options.Load, w.options.Start = options, bridge.StartAt{Now: true}
-			w.source.Now = func() time.Time { return qlikwriter.Day.Add(time.Second) }
+			begin := time.Now()
+			w.source.Now = func() time.Time { return qlikwriter.Day.Add(time.Second + time.Since(begin)) }
 			w.create("parcel")
 			w.preload("parcel", 10)
 			w.add("parcel", "I", 1, "t1", 1, "known")

@@ -65,8 +65,6 @@ func TestCase87_LoadKilledUnderWrites(t *testing.T) {
 	}
 }
 
-func (l *logBuffer) reset() { l.mu.Lock(); defer l.mu.Unlock(); l.b.Reset() }
-
 func fillLedger(t testing.TB, db database) {
 	t.Helper()
 	for from := 0; from < loadedRows; from += 1000 {
