@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"ctbridge/bridge/change"
 	"ctbridge/source"
@@ -121,8 +122,23 @@ func TestCase10_FenceHoldsBackOpenWriters(t *testing.T) {
 		if err := writer.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if after := fenceOf(t, e); after.Done <= id || after.Done < during.Next {
+		if after := fenceOf(t, e); after.Done <= id {
 			t.Errorf("%s: writer %d has ended, fence %+v", mode, id, after)
+		}
+		waitForFence(t, e, during.Next) // writers of other databases are counted, too, and end
+	}
+}
+
+// waitForFence waits until every writer below a number has ended.
+func waitForFence(t *testing.T, e *Engine, next uint64) {
+	t.Helper()
+	deadline, pause := time.After(30*time.Second), time.NewTicker(10*time.Millisecond)
+	defer pause.Stop()
+	for fenceOf(t, e).Done < next {
+		select {
+		case <-pause.C:
+		case <-deadline:
+			t.Fatalf("the writers below %d have not ended, fence %+v", next, fenceOf(t, e))
 		}
 	}
 }
