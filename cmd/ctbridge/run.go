@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"io"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +26,9 @@ code 3 after source.startup_timeout.`,
 			if err != nil {
 				return err
 			}
-			log := newLogger(a.err, config.Log)
-			task, err := wiring.New(config, buildVersion(), log)
+			lines, listeners := a.logLines(config.Log.Format)
+			log := newLogger(lines, config.Log)
+			task, err := wiring.New(config, buildVersion(), log, listeners...)
 			if err != nil {
 				return err
 			}
@@ -35,4 +39,14 @@ code 3 after source.startup_timeout.`,
 			return err
 		},
 	}
+}
+
+// logLines is where the log goes. On a terminal full loads are shown as a bar below it; elsewhere the log tells of them.
+func (a *app) logLines(format string) (io.Writer, []wiring.LoadListener) {
+	f, ok := a.err.(*os.File)
+	if !ok || format != "text" || !isTerminal(f) {
+		return a.err, nil
+	}
+	bar := newLoadBar(f, func() int { return terminalWidth(f) }, time.Now)
+	return bar, []wiring.LoadListener{bar}
 }

@@ -30,17 +30,36 @@ type Task struct {
 }
 
 // New builds a task. It talks to nobody but the local file system; the address of the metrics is taken, so that a taken port shows before
-// anything else starts.
-func New(t *config.Task, version string, log *slog.Logger) (*Task, error) {
+// anything else starts. Loads hear of the progress of full loads.
+func New(t *config.Task, version string, log *slog.Logger, loads ...LoadListener) (*Task, error) {
 	m := metrics.New(metrics.Options{Version: version, StallTimeout: t.Health.StallTimeout})
 	out := &Task{}
-	if err := out.build(t, m, log); err != nil {
+	if err := out.build(t, m, listening{m, loads}, log); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	return out, nil
 }
 
-func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err error) {
+// LoadListener hears of the progress of full loads.
+type LoadListener interface {
+	Loaded(table change.TableID, p bridge.LoadProgress)
+}
+
+// listening is the metrics with others who listen to loads.
+type listening struct {
+	*metrics.Metrics
+	loads []LoadListener
+}
+
+// Loaded tells the metrics and the listeners.
+func (l listening) Loaded(table change.TableID, p bridge.LoadProgress) {
+	l.Metrics.Loaded(table, p)
+	for _, listener := range l.loads {
+		listener.Loaded(table, p)
+	}
+}
+
+func (k *Task) build(t *config.Task, m *metrics.Metrics, o bridge.Observer, log *slog.Logger) (err error) {
 	if k.engine, err = engines[t.Source.Engine](&t.Source); err != nil {
 		return fmt.Errorf("source.dsn: %w", err)
 	}
@@ -53,7 +72,7 @@ func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err 
 	if k.control, err = newControl(t, log); err != nil {
 		return err
 	}
-	options := runnerOptions(t, k.messages, m, log)
+	options := runnerOptions(t, k.messages, o, log)
 	options.Requests = k.control.requests
 	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, options)
 	if t.Metrics.Listen == "" {
@@ -63,7 +82,7 @@ func (k *Task) build(t *config.Task, m *metrics.Metrics, log *slog.Logger) (err 
 	return k.server.Listen()
 }
 
-func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *slog.Logger) bridge.Options {
+func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer, log *slog.Logger) bridge.Options {
 	o := bridge.Options{
 		Task: t.Name, PollInterval: t.Source.PollInterval, Rediscover: t.Source.RediscoverInterval,
 		StartupTimeout: t.Source.StartupTimeout, ShutdownTimeout: t.ShutdownTimeout,
@@ -72,7 +91,7 @@ func runnerOptions(t *config.Task, messages *messages, m *metrics.Metrics, log *
 		OnReset: bridge.ResetPolicy(t.Source.OnReset), GapMarker: t.Source.GapMarker, Deduplicate: t.Source.Deduplicate,
 		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
 		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables),
-		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: m, Log: log, Now: time.Now,
+		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: observer, Log: log, Now: time.Now,
 	}
 	load, start := &t.FullLoad, t.Source.StartAt.Start()
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
