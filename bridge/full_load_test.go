@@ -488,9 +488,9 @@ func TestLateRowsBelowAStart(t *testing.T) {
 				w.ledger.wait(t, "the start", func([]string) bool { return w.ledger.holds("load/") })
 			}
 			w.add("parcel", "I", 2, "t2", 3, "late")
-			got := w.ledger.wait(t, "the late row", count(loaded+1))
+			w.ledger.wait(t, "the late row", count(loaded+1))
 			w.add("parcel", "I", 4, "t4", 4, "next")
-			got = w.ledger.wait(t, "the next row", count(loaded+2))
+			got := w.ledger.wait(t, "the next row", count(loaded+2))
 			w.want(got[loaded:], "parcel 3 2 INSERT +(3,late,null) #1 true v1", "parcel 4 4 INSERT +(4,next,null) #1 true v1")
 		})
 	}

@@ -281,10 +281,7 @@ func (r *Runner) unproven(t *table) bool {
 }
 
 // requestLoad asks for a full load of a table whose changes have a hole: they go on from the horizon, whatever was published before.
-func (r *Runner) requestLoad(id change.TableID, reason string) error {
-	r.newLoad(id, reason, true)
-	return nil
-}
+func (r *Runner) requestLoad(id change.TableID, reason string) { r.newLoad(id, reason, true) }
 
 // newLoad lets a table be loaded from the beginning, in place of a load that is under way.
 func (r *Runner) newLoad(id change.TableID, reason string, fresh bool) {

@@ -86,10 +86,7 @@ func (r *Runner) reset(ctx context.Context, t *table, reset source.Reset) error 
 		return nil
 	}
 	if r.options.OnReset == ResetResnapshot {
-		if err := r.requestLoad(t.id, gap.String()); err != nil {
-			r.stopTable(t.id, StagePoll, err)
-			return nil
-		}
+		r.requestLoad(t.id, gap.String())
 	}
 	r.options.Log.Error("hole in the changes of a table, going on behind it", "table", t.id.String(), "reason", gap.Reason,
 		"from", string(gap.From), "to", string(gap.To), "policy", string(r.options.OnReset))

@@ -197,13 +197,13 @@ func TestSnapshotOfARunningTask(t *testing.T) {
 	if said := b.snapshot("--table", "public.ledger", "--where", "t.id <= 10"); !strings.Contains(said, "public.ledger: load ") {
 		t.Errorf("snapshot said %q", said)
 	}
-	got := b.until(10, "ledger")
+	b.until(10, "ledger")
 	b.stop()
 	b.log.reset()
 	b.start()
 	b.started()
 	b.polls(20)
-	if got = b.consume("ledger"); len(got) != 10 || got[0].event(t).Headers.Operation != "REFRESH" {
+	if got := b.consume("ledger"); len(got) != 10 || got[0].event(t).Headers.Operation != "REFRESH" {
 		t.Fatalf("%d messages, want 10, all REFRESH", len(got))
 	}
 	b.stop()
