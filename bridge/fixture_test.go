@@ -243,8 +243,29 @@ func (o *observed) Loaded(id change.TableID, p bridge.LoadProgress) {
 func (o *observed) Late(_ change.TableID, n int) { o.mu.Lock(); o.late += n; o.mu.Unlock() }
 func (o *observed) Dropped(_ change.TableID, why string, n int) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.dropped[why] += n
-	o.mu.Unlock()
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// waitDropped waits until so many rows were left out for a reason.
+func (o *observed) waitDropped(t testing.TB, why string, want int) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		o.mu.Lock()
+		n, changed := o.dropped[why], o.changed
+		o.mu.Unlock()
+		if n == want {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("%d rows left out as %s after 20 s, want %d", n, why, want)
+		}
+	}
 }
 
 func (o *observed) Gap(id change.TableID, gap bridge.Gap) {
