@@ -20,6 +20,7 @@ type Database struct {
 
 	mu      sync.Mutex
 	objects map[string]int64 // object ids by "schema"."table" as translated
+	ddl     int64            // statements so far that may have changed the catalog
 	next    int64
 }
 
@@ -95,8 +96,14 @@ type adminConn struct {
 func (c *adminConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	translated := toSQLite(text)
 	result, err := c.sqliteConn.ExecContext(ctx, translated, named(args))
-	if err == nil && keyword(tokens(translated), "CREATE", "TABLE") {
+	words := tokens(translated)
+	if err == nil && keyword(words, "CREATE", "TABLE") {
 		c.database.created(translated)
+	}
+	if !keyword(words, "INSERT") && !keyword(words, "UPDATE") && !keyword(words, "DELETE") {
+		c.database.mu.Lock()
+		c.database.ddl++
+		c.database.mu.Unlock()
 	}
 	return result, err
 }

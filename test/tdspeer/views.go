@@ -10,6 +10,7 @@ import (
 
 // viewsSQL makes the tables that stand for catalog views, one set for each connection.
 const viewsSQL = `
+DROP TABLE IF EXISTS temp."catalog.version";
 DROP TABLE IF EXISTS temp."information_schema.tables";
 DROP TABLE IF EXISTS temp."information_schema.columns";
 DROP TABLE IF EXISTS temp."sys.schemas";
@@ -17,6 +18,7 @@ DROP TABLE IF EXISTS temp."sys.objects";
 DROP TABLE IF EXISTS temp."sys.columns";
 DROP TABLE IF EXISTS temp."sys.indexes";
 DROP TABLE IF EXISTS temp."sys.index_columns";
+CREATE TEMP TABLE "catalog.version" (ddl);
 CREATE TEMP TABLE "information_schema.tables" (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE);
 CREATE TEMP TABLE "information_schema.columns" (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH,
   NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, IS_NULLABLE);
@@ -67,8 +69,15 @@ func (f *filler) list(format string, args ...any) (list [][]any) {
 	return list
 }
 
-// fillCatalog describes all tables as they are now.
+// fillCatalog describes all tables as they are now, unless the connection has them so already.
 func (d *Database) fillCatalog(ctx context.Context, conn *sql.Conn) error {
+	d.mu.Lock()
+	now := d.ddl
+	d.mu.Unlock()
+	known := int64(-1)
+	if err := conn.QueryRowContext(ctx, `SELECT ddl FROM temp."catalog.version"`).Scan(&known); err == nil && known == now {
+		return nil
+	}
 	f := &filler{ctx: ctx, conn: conn}
 	_, f.err = conn.ExecContext(ctx, viewsSQL)
 	for i, schema := range f.list("PRAGMA database_list") {
@@ -81,6 +90,7 @@ func (d *Database) fillCatalog(ctx context.Context, conn *sql.Conn) error {
 			d.fillTable(f, i, name, t[0].(string), t[1] == "view")
 		}
 	}
+	f.put("catalog.version", now)
 	return f.err
 }
 
