@@ -32,7 +32,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	}
 	if window.Empty() {
 		r.expireLookback() // idle tables are not looked back at for ever
-		return progress{}, nil
+		return progress{}, r.keepMemory(work)
 	}
 	events := r.source.Read(stop, window)
 	defer events.Close()
@@ -84,7 +84,7 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 		return nil, r.tableFault(StagePoll, err)
 	}
 	r.options.Observer.Polled(r.options.Now().Sub(begin))
-	r.options.Observer.SourceReachable(nil)
+	r.options.Observer.SourceReachable(window.Trouble)
 	r.options.Observer.Pending(window.Pending)
 	r.polled = r.polled[:0]
 	r.horizon = window.Upto
@@ -149,6 +149,7 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 	if err := r.announce(ctx, t, n); err != nil {
 		return err
 	}
+	r.changes.give(ev)
 	if err := r.renderRow(n, ev, last); err != nil {
 		return r.breakOff(events, t, err)
 	}
@@ -175,6 +176,7 @@ func (r *Runner) note(t *table, ev *change.Event) {
 	now := r.options.Now()
 	r.batch.touch(now)
 	t.passed(ev.Position, now)
+	r.changes.published()
 	t.state.Verified = max(t.state.Verified, t.newest) // the poll that saw it came before the catalog was asked
 	r.state.Task.Position = max(r.state.Task.Position, ev.Position)
 	for _, published := range r.batch.events {
@@ -220,6 +222,7 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 // them (I11).
 func (r *Runner) commit(ctx context.Context) error {
 	r.state.Task.Transactions = r.sequencer.transactions()
+	r.state.Task.Sequence = string(r.changes.last)
 	r.state.Layout = r.source.Memory()
 	r.expireLookback()
 	entries := r.state.Entries()

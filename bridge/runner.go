@@ -105,6 +105,7 @@ type Runner struct {
 	tables     map[change.TableID]*table
 	order      []*table // tables sorted by id
 	sequencer  sequencer
+	changes    changeSequences
 	batch      batch
 	skipped    []skippedRow // left out behind the event that is held back
 	discovered time.Time
@@ -213,6 +214,7 @@ func (r *Runner) open(ctx context.Context) error {
 	}
 	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
 	r.sequencer = newSequencer(r.state.Task.Transactions)
+	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
 	r.batch, r.skipped = batch{}, nil
 	if r.options.MetadataTopic != "" {
 		if err := r.sink.EnsureTopic(ctx, r.options.MetadataTopic, change.MetadataTopic); err != nil {

@@ -18,6 +18,9 @@ func (r *Runner) structure(ctx context.Context, t *table) error {
 		if err != nil {
 			return err
 		}
+		if newest == nil {
+			boundary = t.former(boundary)
+		}
 		t.state.Restructure(now, t.captured.Memo, boundary)
 		if t.state.Position == "" {
 			t.state.Identity = t.captured.Identity // else it is noted once the rows of the table are known to go on: see Runner.resets
@@ -30,6 +33,15 @@ func (r *Runner) structure(ctx context.Context, t *table) error {
 	t.state.Outlive()
 	r.readEarlier(t)
 	return nil
+}
+
+// former begins a table's history with the structures that its source already knows of older rows, and returns where the newest begins.
+func (t *table) former(boundary change.Position) change.Position {
+	for _, f := range t.captured.Former {
+		t.state.Restructure(f.Columns, f.Memo, boundary)
+		boundary = f.Upto
+	}
+	return boundary
 }
 
 // boundary is the position of the last row that has the structure in the checkpoint. Where the source keeps a history of structure changes it

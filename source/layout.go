@@ -50,6 +50,14 @@ type Captured struct {
 	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
 	Reader    any            // the layout's own compiled statements
 	Memo      []byte         // what the layout must know of this structure to read its rows after the table was changed
+	Former    []Former       // structures that rows before those of Table have, oldest first: for a table that was never read yet
+}
+
+// Former is a structure that a layout finds together with a table's newest one.
+type Former struct {
+	Columns []change.Column
+	Memo    []byte
+	Upto    change.Position // no row above it has this structure
 }
 
 // Discovery is what a layout found.

@@ -105,6 +105,7 @@ type Window struct {
 	Upto     change.Position // the horizon
 	Newest   []Newest        // parallel to the progress that was asked with
 	Pending  bool            // changes are known that are not published yet, whether readable now or not
+	Trouble  error           // the source answers, but nothing new may come: see Bounded
 	readings []reading
 	beyond   []*Captured // tables with rows beyond the horizon: the look-ahead asks them
 }
@@ -127,13 +128,17 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 	for i := range tables {
 		captured[i] = tables[i].Captured
 	}
+	bound, bounded, err := p.bound(ctx)
+	if err != nil {
+		return nil, err
+	}
 	newest, err := p.layout.Detect(ctx, captured)
 	if err != nil {
 		return nil, err
 	}
 	w := &Window{Newest: newest}
 	p.takeTurns(tables)
-	if w.Upto, err = p.horizon.advance(ctx, highest(newest)); err != nil {
+	if err := p.limit(ctx, w, tables, bound, bounded); err != nil {
 		return nil, err
 	}
 	for i, t := range tables {
@@ -141,8 +146,10 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 			p.blind(t.Captured.Table.ID)
 			continue
 		}
-		if err := p.watch(ctx, t, &newest[i]); err != nil {
-			return nil, TableFault(t.Captured.Table.ID, err)
+		if !p.guarded() {
+			if err := p.watch(ctx, t, &newest[i]); err != nil {
+				return nil, TableFault(t.Captured.Table.ID, err)
+			}
 		}
 		if newest[i].Reset != nil {
 			continue

@@ -153,4 +153,9 @@ func follows(a, b change.Position) bool {
 }
 
 // Forget gives up what was seen of a table: its position has been set anew.
-func (p *Poller) Forget(id change.TableID) { delete(p.watched, id) }
+func (p *Poller) Forget(id change.TableID) {
+	delete(p.watched, id)
+	if b, ok := p.layout.(Bounded); ok {
+		b.Forget(id)
+	}
+}

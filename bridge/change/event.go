@@ -43,7 +43,7 @@ type Event struct {
 	Late     bool     // its position lies below one that was published before it
 	Position Position // full order key, I2
 
-	ChangeSequence []byte // 35 digits; empty for OpRefresh
+	ChangeSequence []byte // 35 digits; empty for OpRefresh; nil from a source that has none: the sequence stage gives one
 	StreamPosition []byte // nil where the change table has no such column
 	TransactionID  []byte // nil where the change table has no such column
 	Timestamp      Value  // KindInstant or KindNull; UTC time of the change in the source

@@ -31,6 +31,7 @@ type Task struct {
 	Position     change.Position `json:"position"`               // highest position published over all tables
 	Requests     int64           `json:"requests,omitempty"`     // how many requests to the task have been answered
 	Transactions []Transaction   `json:"transactions,omitempty"` // most recent last: their counters go on after a restart (I4)
+	Sequence     string          `json:"sequence,omitempty"`     // last change sequence given to an event whose source has none
 }
 
 // Transaction is a source transaction with the counter of its last published event.

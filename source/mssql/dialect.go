@@ -65,6 +65,10 @@ func (d dialect) Column(alias string, c change.Column) string {
 	switch c.Native {
 	case "hierarchyid":
 		return expr + ".ToString()"
+	case "geometry", "geography": // only where a layout wants their text
+		return expr + ".ToString()"
+	case "sql_variant":
+		return "CAST(" + expr + " AS nvarchar(4000))"
 	case "json":
 		return "CAST(" + expr + " AS nvarchar(max))"
 	}
