@@ -51,6 +51,7 @@ func Rooms() []Room {
 		{Path: "source/patience"},
 		{Path: "source/sqldb", Own: also(leaves, "source")},
 		{Path: "source/qlikct", Own: also(leaves, "source")},
+		{Path: "source/sqlservercdc", Own: also(leaves, "source")},
 		{Path: "source/postgres", Own: engine, Foreign: []string{"github.com/jackc/pgx/v5"}},
 		{Path: "source/mysql", Own: engine, Foreign: []string{"github.com/go-sql-driver/mysql"}},
 		{Path: "source/mssql", Own: engine, Foreign: []string{"github.com/microsoft/go-mssqldb"}},

@@ -1,0 +1,77 @@
+package sqlservercdc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"ctbridge/bridge/change"
+	"ctbridge/source"
+)
+
+// Layout reads SQL Server's change tables through an engine.
+type Layout struct {
+	engine   source.Engine
+	options  Options
+	log      *slog.Logger
+	catalog  catalog
+	detected detection
+	guard    guard
+	said     said
+}
+
+var (
+	_ source.Layout     = (*Layout)(nil)
+	_ source.Bounded    = (*Layout)(nil)
+	_ source.Historian  = (*Layout)(nil)
+	_ source.Rememberer = (*Layout)(nil)
+)
+
+// New builds the layout. It does not talk to the database.
+func New(engine source.Engine, options Options, log *slog.Logger) *Layout {
+	l := &Layout{engine: engine, options: options.withDefaults(), log: log}
+	l.catalog = newCatalog(engine, l.options.Schema)
+	l.guard = newGuard(engine, l.options.Schema)
+	return l
+}
+
+// said remembers what has been logged: discovery looks at the same facts again and again.
+type said struct {
+	mu   sync.Mutex
+	what map[string]string
+}
+
+// anew tells that something about a subject has not been said yet.
+func (s *said) anew(subject, what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.what == nil {
+		s.what = make(map[string]string)
+	}
+	if known, before := s.what[subject]; before && known == what {
+		return false
+	}
+	s.what[subject] = what
+	return true
+}
+
+// each runs a statement and calls use for every row; values live until use returns.
+func each(ctx context.Context, s source.Statement, width int, use func(row []change.Value) error, args ...any) error {
+	rows, err := s.Query(ctx, args...)
+	if err != nil {
+		return err
+	}
+	row := make([]change.Value, width)
+	for rows.Next() {
+		var arena change.Arena
+		err := rows.Scan(row, &arena)
+		if err == nil {
+			err = use(row)
+		}
+		if err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}

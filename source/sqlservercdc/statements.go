@@ -1,0 +1,155 @@
+package sqlservercdc
+
+import (
+	"fmt"
+	"strings"
+
+	"ctbridge/bridge/change"
+	"ctbridge/source"
+)
+
+// builder writes the queries of one change table. Their texts never change, whatever the positions (case 85).
+type builder struct {
+	dialect source.Dialect
+	part    *part
+	n       int // arguments written so far
+}
+
+func (b *builder) param(kind source.ArgKind) string {
+	b.n++
+	return b.dialect.Param(b.n, kind)
+}
+
+func (b *builder) of(c *change.Column) string { return "l." + b.dialect.Quote(c.Name) }
+
+func (b *builder) table() string { return b.dialect.Table(b.part.changes) }
+
+// keyColumns are the columns of the order, in its order.
+func (b *builder) keyColumns() []*change.Column {
+	h := &b.part.headers
+	if h.command == nil {
+		return []*change.Column{h.lsn, h.seqval, h.operation}
+	}
+	return []*change.Column{h.lsn, h.command, h.seqval, h.operation}
+}
+
+func (b *builder) order(alias, direction string) string {
+	var out []string
+	for _, c := range b.keyColumns() {
+		out = append(out, alias+"."+b.dialect.Quote(c.Name)+direction)
+	}
+	return " ORDER BY " + strings.Join(out, ", ")
+}
+
+// arms are the ranges behind a position: the rest of its command, of its transaction, of the log. Each is read along the index from its first row on,
+// however large the transaction is (case 83). Rows from before a server's update have no command id and stand before all others of their transaction.
+func (b *builder) arms() []func() string {
+	h := &b.part.headers
+	equal := func(c *change.Column, kind source.ArgKind) string { return b.of(c) + " = " + b.param(kind) }
+	above := func(c *change.Column, kind source.ArgKind) string { return b.of(c) + " > " + b.param(kind) }
+	rest := func() string {
+		return b.of(h.seqval) + " >= " + b.param(source.ArgBytes) + " AND (" + above(h.seqval, source.ArgBytes) + " OR " + above(h.operation, source.ArgInt) + ")"
+	}
+	behind := func() string {
+		return above(h.lsn, source.ArgBytes) + " AND " + b.of(h.lsn) + " <= " + b.param(source.ArgBytes)
+	}
+	if h.command == nil {
+		return []func() string{func() string { return equal(h.lsn, source.ArgBytes) + " AND " + rest() }, behind}
+	}
+	return []func() string{
+		func() string {
+			return equal(h.lsn, source.ArgBytes) + " AND " + b.of(h.command) + " IS NULL AND 0 = " + b.param(source.ArgInt) + " AND " + rest()
+		},
+		func() string {
+			return equal(h.lsn, source.ArgBytes) + " AND " + equal(h.command, source.ArgInt) + " AND " + rest()
+		},
+		func() string { return equal(h.lsn, source.ArgBytes) + " AND " + above(h.command, source.ArgInt) },
+		behind,
+	}
+}
+
+// after gives the arguments of arms for the rows behind a position, each arm's followed by more.
+func (p *part) after(k key, upto []byte, more ...any) []any {
+	var args []any
+	arm := func(list ...any) { args = append(append(args, list...), more...) }
+	if p.headers.command == nil {
+		arm(k.lsn, k.seq, k.seq, k.op)
+	} else {
+		arm(k.lsn, k.cmd, k.seq, k.seq, k.op)
+		arm(k.lsn, k.cmd, k.seq, k.seq, k.op)
+		arm(k.lsn, k.cmd)
+	}
+	arm(k.lsn, upto)
+	return args
+}
+
+// page reads the next rows behind a position up to an LSN: arguments after, each arm and the whole with a limit.
+func (b *builder) page() (string, []change.Column) {
+	list, columns := b.keyList(false)
+	list = append(list, b.dialect.Column("l", *b.part.headers.mask))
+	columns = append(columns, *b.part.headers.mask)
+	for i, c := range b.part.read {
+		list = append(list, fmt.Sprintf("%s AS c%d", b.dialect.Column("l", c), i))
+		columns = append(columns, c)
+	}
+	var selects []string
+	for _, arm := range b.arms() {
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+b.order("l", "")+" "+
+			b.dialect.Limit(b.param(source.ArgInt)))
+	}
+	return "SELECT * FROM (" + b.dialect.Union(selects) + ") AS p" + b.order("p", "") + " " + b.dialect.Limit(b.param(source.ArgInt)), columns
+}
+
+// keyList selects the columns of the order: four, whatever the server has. as gives each a name of its own.
+func (b *builder) keyList(as bool) (list []string, columns []change.Column) {
+	h := &b.part.headers
+	for i, c := range []*change.Column{h.lsn, h.command, h.seqval, h.operation} {
+		text := "0 AS cmd"
+		if c == nil {
+			c = &change.Column{Name: "cmd", Type: change.Type{Kind: change.Int8}}
+		} else if text = b.of(c); as {
+			text += fmt.Sprintf(" AS k%d", i)
+		}
+		list, columns = append(list, text), append(columns, *c)
+	}
+	return list, columns
+}
+
+// newest is a table's part of the detection query.
+func (b *builder) newest(table int) string {
+	list, _ := b.keyList(true)
+	return fmt.Sprintf("SELECT %d AS t, %s FROM %s l%s %s", table, strings.Join(list, ", "), b.table(), b.order("l", " DESC"), b.dialect.Limit("1"))
+}
+
+// positions lists the keys of the events behind a position up to an LSN.
+func (b *builder) positions() (string, []change.Column) {
+	list, columns := b.keyList(false)
+	var selects []string
+	for _, arm := range b.arms() {
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+" AND "+b.of(b.part.headers.operation)+" <> 3")
+	}
+	return "SELECT * FROM (" + b.dialect.Union(selects) + ") AS p" + b.order("p", ""), columns
+}
+
+// commits gives time and number of the transactions whose rows lie between two LSNs, each once (case 86).
+func (b *builder) commits(schema string) (string, []change.Column) {
+	lsn := b.part.headers.lsn
+	mapping := b.dialect.Table(change.TableID{Schema: schema, Name: "lsn_time_mapping"})
+	text := "SELECT m.start_lsn, m.tran_end_time, m.tran_id FROM " + mapping + " m WHERE m.start_lsn IN (SELECT " + b.of(lsn) + " FROM " + b.table() + " l WHERE " +
+		b.of(lsn) + " >= " + b.param(source.ArgBytes) + " AND " + b.of(lsn) + " <= " + b.param(source.ArgBytes) + ")"
+	return text, []change.Column{column("start_lsn", change.Bytes), column("tran_end_time", change.DateTime), column("tran_id", change.Bytes)}
+}
+
+// statements are the compiled queries of one change table.
+type statements struct{ page, positions, commits source.Statement }
+
+func newStatements(engine source.Engine, p *part, schema string) statements {
+	prepare := func(query func(*builder) (string, []change.Column)) source.Statement {
+		text, columns := query(&builder{dialect: engine, part: p})
+		return engine.Prepare(text, columns)
+	}
+	return statements{
+		page: prepare((*builder).page), positions: prepare((*builder).positions),
+		commits: prepare(func(b *builder) (string, []change.Column) { return b.commits(schema) }),
+	}
+}
