@@ -33,6 +33,7 @@ type Metrics struct {
 	registrations                                 prometheus.Counter
 	loadRows                                      *prometheus.CounterVec
 	loadDone, loadTotal, loadActive               *prometheus.GaugeVec
+	capture                                       *captureSeries // nil until a source tells
 
 	mu     sync.Mutex
 	tables map[change.TableID]*tableSeries

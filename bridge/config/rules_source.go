@@ -19,6 +19,7 @@ func (r *rules) checkSource() {
 	if r.Source.Qlik.Prefix == "" {
 		r.wrong("source.qlik.prefix", "it is part of the task's Store Changes settings", "is empty")
 	}
+	r.checkSQLServerCDC()
 	r.checkTables()
 	r.checkKeys()
 	r.checkMarkers()

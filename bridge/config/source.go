@@ -14,6 +14,12 @@ const (
 	EngineSQLite    = "sqlite"
 )
 
+// Layouts.
+const (
+	LayoutQlik         = "qlik"
+	LayoutSQLServerCDC = "sqlserver-cdc"
+)
+
 // Horizon policies.
 const (
 	HorizonAuto      = "auto"
@@ -27,7 +33,7 @@ const (
 type Source struct {
 	Engine string `yaml:"engine" required:"true" oneof:"sqlserver|postgres|mysql|sqlite" example:"sqlserver" doc:"Database product; mysql is MariaDB, too."`
 	DSN    Secret `yaml:"dsn" required:"true" example:"${SOURCE_DSN}" doc:"Connection string in the form of the engine's driver: sqlserver://user:password@host?database=name, postgres://user:password@host/name, user:password@tcp(host)/name, or the path of an SQLite file (where a leading file: is part of SQLite's own syntax)."`
-	Layout string `yaml:"layout" default:"qlik" oneof:"qlik" doc:"Kind of change tables: qlik is Qlik's Store Changes."`
+	Layout string `yaml:"layout" default:"qlik" oneof:"qlik|sqlserver-cdc" doc:"Kind of change tables: qlik is Qlik's Store Changes; sqlserver-cdc is SQL Server's own change data capture."`
 
 	Tables TablePatterns          `yaml:"tables" default:"[\"*\"]" doc:"Base tables to stream: exact names, patterns with *, exclusions with a leading !. A name is schema.table, in SQLite the table alone. A dot, a star or a leading ! that belongs to a name is quoted: dbo.\"a.b\" or dbo.[a.b]."`
 	Keys   map[TableName][]string `yaml:"keys" example:"{dbo.orders: [id]}" doc:"Key columns, in key order, of tables whose key the catalog does not tell."`
@@ -44,8 +50,9 @@ type Source struct {
 	GapMarker   bool          `yaml:"gap_marker" default:"false" doc:"With on_reset continue or resnapshot: also publish the hole as a message of type GAP on kafka.metadata_topic. Needs format json."`
 	Deduplicate time.Duration `yaml:"deduplicate" default:"0s" min:"0s" max:"24h" doc:"Rows whose change sequence was published within this time are left out and counted: for changes that are replayed by hand. 0s publishes them again. Keeps source.horizon.lookback at least as long; lookback_rows bounds it, too."`
 
-	Qlik    QlikTables `yaml:"qlik" doc:"Options of layout qlik."`
-	Horizon Horizon    `yaml:"horizon" doc:"Up to where it is safe to read: rows may become visible after rows with higher positions."`
+	Qlik         QlikTables   `yaml:"qlik" doc:"Options of layout qlik."`
+	SQLServerCDC SQLServerCDC `yaml:"sqlserver_cdc" doc:"Options of layout sqlserver-cdc."`
+	Horizon      Horizon      `yaml:"horizon" doc:"Up to where it is safe to read: rows may become visible after rows with higher positions. Layout sqlserver-cdc has a horizon of its own, the newest LSN."`
 }
 
 // KeyColumns is Keys by table.

@@ -3,14 +3,17 @@ package wiring
 import (
 	"log/slog"
 	"time"
+	_ "time/tzdata" // zones of servers, where the machine has none
 
 	"ctbridge/bridge/config"
+	"ctbridge/metrics"
 	"ctbridge/source"
 	"ctbridge/source/mssql"
 	"ctbridge/source/mysql"
 	"ctbridge/source/postgres"
 	"ctbridge/source/qlikct"
 	"ctbridge/source/sqlite"
+	"ctbridge/source/sqlservercdc"
 )
 
 // engines opens each database product. Opening does not talk to the server.
@@ -38,8 +41,8 @@ func opened[E source.Engine](e E, err error) (source.Engine, error) {
 }
 
 // layouts builds each kind of change table.
-var layouts = map[string]func(e source.Engine, t *config.Task, log *slog.Logger) source.Layout{
-	"qlik": func(e source.Engine, t *config.Task, log *slog.Logger) source.Layout {
+var layouts = map[string]func(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) source.Layout{
+	config.LayoutQlik: func(e source.Engine, t *config.Task, _ *metrics.Metrics, log *slog.Logger) source.Layout {
 		q := &t.Source.Qlik
 		return qlikct.New(e, qlikct.Options{
 			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Prefix: q.Prefix, Suffix: q.Suffix, Schema: q.Schema,
@@ -47,11 +50,18 @@ var layouts = map[string]func(e source.Engine, t *config.Task, log *slog.Logger)
 			Orphans: qlikct.OrphanPolicy(q.OrphanBeforeImage), Ignore: q.IgnoreColumns,
 		}, log)
 	},
+	config.LayoutSQLServerCDC: func(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) source.Layout {
+		c := &t.Source.SQLServerCDC
+		return sqlservercdc.New(e, sqlservercdc.Options{
+			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Zone: c.Location(),
+			Unsupported: sqlservercdc.UnsupportedPolicy(c.UnsupportedTypes), CaptureTimeout: c.CaptureTimeout, Observer: m,
+		}, log)
+	},
 }
 
-func newPoller(e source.Engine, t *config.Task, log *slog.Logger) *source.Poller {
+func newPoller(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) *source.Poller {
 	h := &t.Source.Horizon
-	return source.NewPoller(e, layouts[t.Source.Layout](e, t, log), source.Options{
+	return source.NewPoller(e, layouts[t.Source.Layout](e, t, m, log), source.Options{
 		Horizon:  source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
 		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
 	})
@@ -59,5 +69,8 @@ func newPoller(e source.Engine, t *config.Task, log *slog.Logger) *source.Poller
 
 // lookback is how long published positions are remembered: for late rows, or for replayed ones where these are asked for and it is longer.
 func lookback(t *config.Task) time.Duration {
+	if t.Source.Layout == config.LayoutSQLServerCDC {
+		return 0 // rows never turn up below its horizon
+	}
 	return max(t.Source.Horizon.Lookback, t.Source.Deduplicate)
 }

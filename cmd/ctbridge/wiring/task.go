@@ -74,7 +74,7 @@ func (k *Task) build(t *config.Task, m *metrics.Metrics, o bridge.Observer, log 
 	}
 	options := runnerOptions(t, k.messages, o, log)
 	options.Requests = k.control.requests
-	k.runner = bridge.New(newPoller(k.engine, t, log), k.sink, options)
+	k.runner = bridge.New(newPoller(k.engine, t, m, log), k.sink, options)
 	if t.Metrics.Listen == "" {
 		return nil
 	}
