@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"ctbridge/test/cdcwriter"
+	"ctbridge/test/tdspeer"
+)
+
+// SQL Server's own change tables through the whole bridge: configuration, driver, messages in Kafka, a restart.
+func TestSQLServerCDC(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	d := tdspeer.NewDatabase(t, "dbo", "cdc")
+	peer := tdspeer.Start(t, d.Answer)
+	admin := d.Admin()
+	t.Cleanup(func() { _ = admin.Close() })
+	ask, err := sql.Open("sqlserver", peer.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ask.Close() })
+	w := &cdcwriter.Writer{DB: admin, Ask: ask, Schema: "cdc", Base: "dbo"}
+	w.Enable(t)
+	parcel := cdcwriter.Parcel("parcel")
+	w.Create(t, parcel)
+	w.Capture(t, parcel, "dbo_parcel", cdcwriter.LSN(1))
+	commit := func(lsn int, rows ...cdcwriter.Row) {
+		w.Commit(t, cdcwriter.LSN(lsn), cdcwriter.Day.Add(time.Duration(lsn)*time.Second), cdcwriter.Changes{Instance: "dbo_parcel", Table: parcel, Rows: rows})
+	}
+	commit(2, cdcwriter.Row{Cmd: 1, Seq: 1, Op: 2, Values: []any{1, "new", "1.50"}},
+		cdcwriter.Row{Cmd: 2, Seq: 1, Op: 3, Mask: []byte{2}, Values: []any{1, "new", "1.50"}}, cdcwriter.Row{Cmd: 2, Seq: 1, Op: 4, Mask: []byte{2}, Values: []any{1, "sent", "1.50"}})
+	changes := set{
+		"source.engine": "sqlserver", "source.dsn": quote(peer.DSN()), "source.layout": "sqlserver-cdc", "source.horizon.settle": "",
+		"source.sqlserver_cdc.time_zone": "America/Chicago", "source.tables": `["dbo.*"]`,
+	}
+	r := s.start(changes)
+	s.read(2, "parcel")
+	r.drain()
+	commit(3, cdcwriter.Row{Cmd: 1, Seq: 1, Op: 1, Values: []any{1, "sent", "1.50"}})
+	r = s.start(changes)
+	messages := s.read(3, "parcel")
+	r.drain()
+	want(t, keysOf(messages), "1", "1", "1")
+	headers := []string{
+		"INSERT 20310510210002000000000000000000001 2031-05-10T21:00:02.000 00000000000000020000:00000000000000010000 00000000000000000000000000000002 07 1 false",
+		"UPDATE 20310510210002000000000000000000002 2031-05-10T21:00:02.000 00000000000000020000:00000000000000010000 00000000000000000000000000000002 02 2 true",
+		"DELETE 20310510210003000000000000000000003 2031-05-10T21:00:03.000 00000000000000030000:00000000000000010000 00000000000000000000000000000003 01 1 true",
+	}
+	var got []string
+	for _, m := range messages {
+		h := inner(decodeJSON(t, m.Value))["headers"].(tree)
+		text := ""
+		for _, name := range []string{"operation", "changeSequence", "timestamp", "streamPosition", "transactionId", "changeMask", "transactionEventCounter", "transactionLastEvent"} {
+			text += " " + headerText(h[name])
+		}
+		got = append(got, text[1:])
+	}
+	want(t, got, headers...)
+}
+
+func headerText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return fmt.Sprint(v)
+}
