@@ -40,7 +40,7 @@ func (l *Layout) Discover(ctx context.Context) (source.Discovery, error) {
 		}
 		found.Tables = append(found.Tables, captured)
 	}
-	found.Problems = append(found.Problems, l.unnamed(all)...)
+	l.warnUnnamed(all)
 	found.Problems = append(found.Problems, l.missing(families)...)
 	return found, nil
 }
@@ -98,16 +98,15 @@ func folded(id change.TableID) change.TableID {
 	return change.TableID{Schema: strings.ToLower(id.Schema), Name: strings.ToLower(id.Name)}
 }
 
-// unnamed reports instances whose base table the login may not see. They are told under the name of the instance.
-func (l *Layout) unnamed(all []*instance) []*change.TableError {
-	var out []*change.TableError
+// warnUnnamed tells of instances whose base table the login may not see, under the name of the instance. An exactly named table that is left
+// out so is a problem of its own: see missing.
+func (l *Layout) warnUnnamed(all []*instance) {
 	for _, i := range all {
 		id := change.TableID{Schema: l.options.Schema, Name: i.name}
 		if i.base.Name == "" && l.said.anew("unnamed "+i.name, "") {
 			l.log.Warn("the table of a capture instance is not seen: it is left out", "instance", id.String(), "hint", "GRANT SELECT or VIEW DEFINITION on the table to the login")
 		}
 	}
-	return out
 }
 
 // missing reports the exactly named tables that no capture instance belongs to.
