@@ -56,6 +56,14 @@ func (b *loadBar) Loaded(table change.TableID, p bridge.LoadProgress) {
 	b.draw()
 }
 
+// end takes the bar away for good.
+func (b *loadBar) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	clear(b.loads)
+}
+
 const clearLine = "\r\x1b[K"
 
 func (b *loadBar) clear() {

@@ -26,7 +26,8 @@ code 3 after source.startup_timeout.`,
 			if err != nil {
 				return err
 			}
-			lines, listeners := a.logLines(config.Log.Format)
+			lines, listeners, end := a.logLines(config.Log.Format)
+			defer end()
 			log := newLogger(lines, config.Log)
 			task, err := wiring.New(config, buildVersion(), log, listeners...)
 			if err != nil {
@@ -42,11 +43,12 @@ code 3 after source.startup_timeout.`,
 }
 
 // logLines is where the log goes. On a terminal full loads are shown as a bar below it; elsewhere the log tells of them.
-func (a *app) logLines(format string) (io.Writer, []wiring.LoadListener) {
+// end takes the bar away.
+func (a *app) logLines(format string) (lines io.Writer, listeners []wiring.LoadListener, end func()) {
 	f, ok := a.err.(*os.File)
 	if !ok || format != "text" || !isTerminal(f) {
-		return a.err, nil
+		return a.err, nil, func() {}
 	}
 	bar := newLoadBar(f, func() int { return terminalWidth(f) }, time.Now)
-	return bar, []wiring.LoadListener{bar}
+	return bar, []wiring.LoadListener{bar}, bar.end
 }
