@@ -15,8 +15,14 @@ func (d dialect) KeyText(alias string, c change.Column) string {
 	switch c.Type.Kind {
 	case change.String, change.WString:
 		return d.Column(alias, c)
-	case change.Bytes:
+	case change.Clob, change.NClob:
+		return "CONVERT(nvarchar(max), " + expr + ")"
+	case change.Bytes, change.Blob:
 		return "CONVERT(varchar(max), CAST(" + expr + " AS " + keyType(c) + "), 2)"
+	case change.Numeric:
+		if strings.HasSuffix(c.Native, "money") {
+			return "CONVERT(varchar(100), CAST(" + expr + " AS decimal(19, 4)))" // money itself may be written with two decimals
+		}
 	}
 	return "CONVERT(varchar(100), " + expr + keyStyle(c) + ")"
 }
@@ -32,24 +38,25 @@ func (d dialect) KeyParam(n int, c change.Column) string {
 }
 
 func keyType(c change.Column) string {
-	if c.Native == "rowversion" {
+	switch c.Native {
+	case "rowversion":
 		return "binary(8)"
+	case "text", "ntext":
+		return "nvarchar(max)"
+	case "image":
+		return "varbinary(max)"
 	}
 	return c.Native
 }
 
 func keyStyle(c change.Column) string {
 	switch c.Type.Kind {
-	case change.Bytes:
+	case change.Bytes, change.Blob:
 		return ", 2" // hexadecimal without 0x
 	case change.Real4, change.Real8:
 		return ", 3" // 17 digits; only from a number to text, ignored the other way
 	case change.Date, change.Time, change.DateTime, change.DateTimeTZ:
 		return ", 121"
-	case change.Numeric:
-		if strings.HasSuffix(c.Native, "money") {
-			return ", 2" // four decimals
-		}
 	}
 	return ""
 }

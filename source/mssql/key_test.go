@@ -30,7 +30,7 @@ func TestKeySQL(t *testing.T) {
 	}{
 		"int":              {change.Int4, "CONVERT(varchar(100), t.[k])", "CONVERT(int, @p2)"},
 		"decimal(10,2)":    {change.Numeric, "CONVERT(varchar(100), t.[k])", "CONVERT(decimal(10,2), @p2)"},
-		"money":            {change.Numeric, "CONVERT(varchar(100), t.[k], 2)", "CONVERT(money, @p2, 2)"},
+		"money":            {change.Numeric, "CONVERT(varchar(100), CAST(t.[k] AS decimal(19, 4)))", "CONVERT(money, @p2)"},
 		"float":            {change.Real8, "CONVERT(varchar(100), t.[k], 3)", "CONVERT(float, @p2, 3)"},
 		"varchar(20)":      {change.String, "t.[k]", "CONVERT(varchar(20), @p2)"},
 		"nvarchar(20)":     {change.WString, "t.[k]", "CONVERT(nvarchar(20), @p2)"},

@@ -84,6 +84,9 @@ func onBabelfish(h *enginetest.Harness) {
 		"MissingTable": "the server has no number of its own for a missing object",
 		"Cancel":       "the server has no WAITFOR",
 	}
+	for _, ddl := range []string{"binary(3)", "varbinary(128)", "varbinary(max)", "image", "varbinary(10)"} {
+		h.Skip["keys of "+ddl] = "the server writes no bytes as hexadecimal digits"
+	}
 	h.Types = slices.DeleteFunc(h.Types, func(typ enginetest.Type) bool { return typ.DDL == "timestamp" })
 	for i := range h.Types {
 		typ := &h.Types[i]
