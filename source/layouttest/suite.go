@@ -166,10 +166,15 @@ func (b *bench) want(got []string, want ...string) {
 
 // Line shows an event: number of its sequence, operation, row before and after.
 func Line(ev *change.Event) string {
-	line := ev.Op.String()
-	if ev.Op != change.OpRefresh {
-		line = strings.TrimLeft(string(ev.Position[16:]), "0") + " " + line
+	if ev.Op == change.OpRefresh {
+		return LineAs("", ev)
 	}
+	return LineAs(strings.TrimLeft(string(ev.Position[16:]), "0"), ev)
+}
+
+// LineAs shows an event under a number of the caller's.
+func LineAs(number string, ev *change.Event) string {
+	line := strings.TrimLeft(number+" "+ev.Op.String(), " ")
 	if ev.Before != nil {
 		line += " -(" + show(ev.Table, ev.Before) + ")"
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ctbridge/bridge/change"
 	"ctbridge/source"
+	"ctbridge/source/layouttest"
 	"ctbridge/source/mssql"
 	"ctbridge/source/sqlservercdc"
 	"ctbridge/test/cdcwriter"
@@ -239,33 +240,7 @@ func (b *bench) want(got []string, want ...string) {
 // line shows an event: number of its LSN, operation, row before and after.
 func line(ev *change.Event) string {
 	n, _ := strconv.ParseInt(string(ev.Position[:16]), 16, 64)
-	out := fmt.Sprint(n, " ", ev.Op)
-	if ev.Before != nil {
-		out += " -(" + show(ev.Table, ev.Before) + ")"
-	}
-	if ev.After != nil {
-		out += " +(" + show(ev.Table, ev.After) + ")"
-	}
-	return out
-}
-
-func show(t *change.Table, values []change.Value) string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		switch v.Kind {
-		case change.KindNull:
-			out[i] = "null"
-		case change.KindAbsent:
-			out[i] = "absent"
-		default:
-			text, err := change.AppendText(nil, v, t.Columns[i].Type)
-			if err != nil {
-				text = []byte(err.Error())
-			}
-			out[i] = string(text)
-		}
-	}
-	return strings.Join(out, ",")
+	return layouttest.LineAs(strconv.FormatInt(n, 10), ev)
 }
 
 // selects is how the engine reads the columns of a table.
