@@ -4,20 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
-
-// detection caches the detection statement of the last set of tables.
-type detection struct {
-	mu        sync.Mutex
-	text      string
-	statement source.Statement
-}
 
 var detectColumns = []change.Column{
 	{Name: "t", Type: change.Type{Kind: change.Int8}},
@@ -27,31 +18,8 @@ var detectColumns = []change.Column{
 
 // Detect asks for the newest sequence of every table in one query.
 func (l *Layout) Detect(ctx context.Context, tables []*source.Captured) ([]source.Newest, error) {
-	if len(tables) == 0 {
-		return nil, nil
-	}
-	out, err := l.detect(ctx, tables)
-	if err == nil || fault.ClassOf(err) != fault.Table || len(tables) == 1 {
-		return withProblem(out, err, len(tables))
-	}
-	// One table spoils the query for all: find out which.
-	out = make([]source.Newest, len(tables))
-	for i := range tables {
-		one, err := l.Detect(ctx, tables[i:i+1])
-		if err != nil {
-			return nil, err
-		}
-		out[i] = one[0]
-	}
-	return out, nil
-}
-
-// withProblem turns an error that concerns the only table into that table's problem.
-func withProblem(out []source.Newest, err error, tables int) ([]source.Newest, error) {
-	if err != nil && tables == 1 && fault.ClassOf(err) == fault.Table {
-		return []source.Newest{{Problem: err}}, nil
-	}
-	return out, err
+	return source.DetectApart(tables, func(tables []*source.Captured) ([]source.Newest, error) { return l.detect(ctx, tables) },
+		func(_ *source.Captured, err error) error { return err })
 }
 
 func (l *Layout) detect(ctx context.Context, tables []*source.Captured) ([]source.Newest, error) {
@@ -92,11 +60,5 @@ func (l *Layout) detection(tables []*source.Captured) source.Statement {
 	for i, t := range tables {
 		selects[i] = fmt.Sprintf("SELECT %d AS t, %s", i, readerOf(t).q.newest)
 	}
-	text := strings.Join(selects, "\n")
-	l.detected.mu.Lock()
-	defer l.detected.mu.Unlock()
-	if l.detected.text != text {
-		l.detected.text, l.detected.statement = text, l.engine.Prepare(l.engine.Union(selects), detectColumns)
-	}
-	return l.detected.statement
+	return l.detected.Statement(l.engine, selects, detectColumns)
 }

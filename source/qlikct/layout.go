@@ -15,7 +15,7 @@ type Layout struct {
 	order    atomic.Value // ByteOrder decided so far; "" while undecided
 	votes    atomic.Int64 // masks that can only be msb minus masks that can only be lsb
 	control  controlTables
-	detected detection
+	detected source.Detection
 }
 
 var (

@@ -21,7 +21,6 @@ type statements struct {
 	peek      source.Statement // after, limit
 	oldest    source.Statement // position: the lowest sequence, and whether the position is there
 	newest    string           // text of this table's arm of the detection query, without the ordinal
-	hasNulls  bool             // the sequence column allows NULL, the arm looks for one
 }
 
 // builder writes SQL for one change table.
@@ -185,13 +184,13 @@ func (b *builder) oldestQuery() (string, []change.Column) {
 }
 
 // newestArm is this table's part of the detection query: the newest sequence, and whether a row has none.
-func (b *builder) newestArm() (arm string, hasNulls bool) {
+func (b *builder) newestArm() string {
 	seq := b.sequence("l")
 	nulls := "0"
 	if b.h.sequence.Nullable {
 		nulls = "CASE WHEN EXISTS (SELECT 1 FROM " + b.table + " n WHERE " + b.sequence("n") + " IS NULL) THEN 1 ELSE 0 END"
 	}
-	return "MAX(" + seq + ") AS newest, " + nulls + " AS nulls FROM " + b.table + " l", b.h.sequence.Nullable
+	return "MAX(" + seq + ") AS newest, " + nulls + " AS nulls FROM " + b.table + " l"
 }
 
 func newStatements(engine source.Engine, changes change.TableID, data []change.Column, h *headers) statements {
@@ -215,6 +214,6 @@ func newStatements(engine source.Engine, changes change.TableID, data []change.C
 	if b.data = data; b.wide() {
 		s.befores = prepare((*builder).beforesQuery)
 	}
-	s.newest, s.hasNulls = b.newestArm()
+	s.newest = b.newestArm()
 	return s
 }

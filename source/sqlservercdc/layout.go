@@ -16,7 +16,7 @@ type Layout struct {
 	options  Options
 	log      *slog.Logger
 	catalog  catalog
-	detected detection
+	detected source.Detection
 	guard    guard
 	said     said
 }
