@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ctbridge/cmd/ctbridge/wiring"
+	"ctbridge/sink/kafka"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -29,6 +30,7 @@ code 3 after source.startup_timeout.`,
 			lines, listeners, end := a.logLines(config.Log.Format)
 			defer end()
 			log := newLogger(lines, config.Log)
+			kafka.RouteLogs(log)
 			task, err := wiring.New(config, buildVersion(), log, listeners...)
 			if err != nil {
 				return err
