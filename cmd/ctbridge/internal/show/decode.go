@@ -3,12 +3,12 @@ package show
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"ctbridge/schema"
 	"ctbridge/schema/avro"
 )
 
@@ -29,11 +29,7 @@ func NewDecoder(byID SchemaByID) *Decoder {
 	return &Decoder{byID: byID, registered: map[int]*avro.Decoder{}, learned: map[string]*avro.Decoder{}}
 }
 
-const (
-	wireMagic     = 0 // Confluent wire format: this byte, the schema's id in four bytes, the body
-	wirePrefix    = 5
-	envelopeMagic = "atMSG"
-)
+const envelopeMagic = "atMSG"
 
 // envelopeSchema is the record around messages in Avro without a registry.
 const envelopeSchema = `{"type":"record","name":"MessageEnvelope","fields":[
@@ -44,14 +40,12 @@ const envelopeSchema = `{"type":"record","name":"MessageEnvelope","fields":[
 	{"name":"messageSchema","type":["null","string"]},
 	{"name":"message","type":"bytes"}]}`
 
-// isWire reports whether data look like the wire format of a schema registry.
-func isWire(data []byte) bool { return len(data) >= wirePrefix && data[0] == wireMagic }
-
 // Decode gives data as one JSON document.
 func (d *Decoder) Decode(ctx context.Context, data []byte) ([]byte, error) {
+	if id, body, ok := schema.ReadFrame(data); ok {
+		return d.decodeWire(ctx, id, body)
+	}
 	switch {
-	case isWire(data):
-		return d.decodeWire(ctx, data)
 	case bytes.HasPrefix(data, []byte(envelopeMagic)):
 		return d.decodeEnvelope(data)
 	case json.Valid(data):
@@ -60,23 +54,22 @@ func (d *Decoder) Decode(ctx context.Context, data []byte) ([]byte, error) {
 	return nil, errors.New("neither JSON nor an Avro message with a known start")
 }
 
-func (d *Decoder) decodeWire(ctx context.Context, data []byte) ([]byte, error) {
-	id := int(binary.BigEndian.Uint32(data[1:wirePrefix]))
+func (d *Decoder) decodeWire(ctx context.Context, id int, body []byte) ([]byte, error) {
 	decoder, known := d.registered[id]
 	if !known {
 		if d.byID == nil {
 			return nil, fmt.Errorf("it is Avro with schema id %d: name the schema registry", id)
 		}
-		schema, err := d.byID(ctx, id)
+		text, err := d.byID(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("schema id %d: %w", id, err)
 		}
-		if decoder, err = avro.NewDecoder(schema); err != nil {
+		if decoder, err = avro.NewDecoder(text); err != nil {
 			return nil, fmt.Errorf("schema id %d: %w", id, err)
 		}
 		d.registered[id] = decoder
 	}
-	return decoder.AppendJSON(nil, data[wirePrefix:])
+	return decoder.AppendJSON(nil, body)
 }
 
 // envelope is a decoded MessageEnvelope: the same members as in JSON, but the message still in hex.

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"ctbridge/schema"
 )
 
 // Message is one record of a topic.
@@ -69,7 +71,7 @@ func (p *Printer) Print(ctx context.Context, m *Message) error {
 
 // KeyText is the key as it is shown: text as it is, Avro as JSON, other bytes as hex.
 func (p *Printer) KeyText(ctx context.Context, key []byte) string {
-	if isWire(key) {
+	if _, _, ok := schema.ReadFrame(key); ok {
 		if document, err := p.decoder.Decode(ctx, key); err == nil {
 			return string(document)
 		}
