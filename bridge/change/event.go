@@ -57,10 +57,26 @@ type Event struct {
 	Changed    Mask
 	HasChanged bool
 
-	// The sequence stage fills these. Counter is 0 where there is no transaction id; it runs from 1 over published events.
-	Counter int64
-	Last    bool
+	// Half says whether the event is one of the two that an update of the key was split into; Counterpart is then the row of the other one.
+	Half        Half
+	Counterpart []Value
+
+	// The sequence stage fills these. Both counters are 0 where there is no transaction id; they run from 1 over published events, Counter
+	// over those of the transaction, TableCounter over those of its table.
+	Counter      int64
+	TableCounter int64
+	Last         bool
 }
+
+// Half is the part of an update of the key that an event stands for.
+type Half uint8
+
+// The halves. An envelope that splits updates of the key publishes the old key's first.
+const (
+	Whole  Half = iota // not split
+	OldKey             // the DELETE of the row under its old key
+	NewKey             // the INSERT of the row under its new key
+)
 
 // Row is the image that stands for the event: the new row, or the deleted one.
 func (e *Event) Row() []Value {

@@ -18,6 +18,14 @@ type Declaration struct {
 	Key      *Node    // record of the key columns for encoded keys; nil for a table without key
 	Metadata []Notice // published before the first record of this version (I9), in order
 	SchemaID string   // id of this version's schema as messages carry it; empty where the envelope has none
+	Headers  []Header // record headers, in order
+}
+
+// Header is a record header. Its value is written as JSON, whatever the format of the record is.
+type Header struct {
+	Name  string
+	Value *Node
+	When  func(*change.Event) bool // nil = on every record
 }
 
 // Notice is a message about a table version rather than about a row.

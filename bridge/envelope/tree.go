@@ -10,6 +10,9 @@ const (
 	Leaf     Shape = iota // one value
 	Record                // named fields in order
 	Embedded              // Avro: bytes that hold the Avro binary of Inner; JSON: Inner itself
+	Array                 // a fixed number of items: the same for all events of the table version
+	Union                 // Avro: one branch of several, fixed at its place; JSON: that branch itself
+	Split                 // one column. Avro: a record of parts, each leaf a form of that column; JSON: the column as a leaf
 )
 
 // Node is one place in the tree. Nodes are built once per table version and never changed afterwards. The same *Node may stand in two
@@ -18,7 +21,7 @@ type Node struct {
 	Shape    Shape
 	Nullable bool // Avro union ["null", T] with default null; JSON null. NULL and absent values are written as null.
 
-	// Record and named leaves (enum, fixed).
+	// Record, Split and named leaves (enum, fixed).
 	Name      string
 	Namespace string // empty = the enclosing one
 	Doc       string
@@ -27,14 +30,25 @@ type Node struct {
 	Image func(*change.Event) []change.Value
 
 	// Leaf: a column of the image in force, or anything of the event, or a constant.
-	Column   int           // index into the image where Get and Constant are nil
+	Column   int           // index into the image where Get and Constant are nil; Split: of the column that is split
 	Get      Getter        // value from the event
 	Constant *change.Value // same for every event of the table version
+	Absent   *change.Value // stands for a value that was not captured; nil = such a value is written as null
 	Avro     Form
 	JSON     Form
 
+	Props    []Prop        // further members of the Avro type, in order
+
 	// Embedded.
 	Inner *Node
+
+	// Array: Item is the type of every item, Items are the items themselves. Each is written as Item declares it.
+	Item  *Node
+	Items []*Node
+
+	// Union: Branches in the schema's order, none of them nullable; Branch is the one that stands here. A branch of FormNull is null.
+	Branches []*Node
+	Branch   int
 }
 
 // Getter takes a value from an event. Bytes that must be computed go to the scratch buffer; the value is used before the next call.
@@ -79,6 +93,7 @@ const (
 	FormFloat  // Avro float; JSON number, shortest text of 32 bits. NaN and infinity: an error in JSON
 	FormDouble // Avro double; JSON number
 	FormNumber // JSON number with the decimal's own digits; not for Avro
+	FormNull   // a branch of a Union that is always null
 
 	// Text: an Avro string or a JSON string.
 	FormText         // any kind: text as it is, numbers in decimal, dates and times in the forms below with the type's own digits
