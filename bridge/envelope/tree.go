@@ -37,7 +37,7 @@ type Node struct {
 	Avro     Form
 	JSON     Form
 
-	Props    []Prop        // further members of the Avro type, in order
+	Props []Prop // further members of the Avro type, in order
 
 	// Embedded.
 	Inner *Node
