@@ -118,6 +118,9 @@ const (
 	FormTimestampMillis // long, logical type timestamp-millis; finer digits are an error
 	FormTimestampMicros // long, logical type timestamp-micros; wall clocks as if UTC; finer digits are an error
 	FormTimestampNanos  // long, logical type timestamp-nanos; years outside 1677..2262 are an error
+	FormDatePart        // int, logical type date: the day of a wall clock
+	FormTimePart        // long, logical type time-micros: the time of day of a wall clock; finer digits are an error
+	FormOffsetPart      // int, logical type time-millis: the offset of an instant
 	FormEnum            // text value, one of Symbols; JSON string
 	FormFixed           // Scale raw bytes, named; JSON string
 	FormMap             // map of strings; only ever null here

@@ -123,6 +123,9 @@ func shows(in *json.Decoder, n *envelope.Node, want any) error {
 	if err != nil {
 		return err
 	}
+	if items, isArray := want.([]any); isArray {
+		return showsItems(in, n, items)
+	}
 	if !isRecord {
 		return showsLeaf(token, want)
 	}
@@ -143,6 +146,16 @@ func shows(in *json.Decoder, n *envelope.Node, want any) error {
 		}
 	}
 	_, err = in.Token()
+	return err
+}
+
+func showsItems(in *json.Decoder, n *envelope.Node, want []any) error {
+	for i := range want {
+		if err := shows(in, n.Item, want[i]); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	_, err := in.Token()
 	return err
 }
 

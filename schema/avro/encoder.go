@@ -44,6 +44,12 @@ func (c compiler) node(n *envelope.Node, path string) error {
 	switch n.Shape {
 	case envelope.Record:
 		return c.record(n, path)
+	case envelope.Array:
+		return c.array(n, path)
+	case envelope.Union:
+		return c.union(n, path)
+	case envelope.Split:
+		return c.split(n, path)
 	case envelope.Embedded:
 		c.Present(n)
 		c.Open()

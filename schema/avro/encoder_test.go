@@ -84,6 +84,17 @@ func same(t rapid.TB, got, want any) error {
 			}
 		}
 		return nil
+	case []any:
+		items, ok := got.([]any)
+		if !ok || len(items) != len(want) {
+			return fmt.Errorf("%v is not the array %v", got, want)
+		}
+		for i := range want {
+			if err := same(t, items[i], want[i]); err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		return nil
 	case treetest.Embedded:
 		body, ok := got.([]byte)
 		if !ok {
@@ -334,6 +345,12 @@ func TestCompileRefuses(t *testing.T) {
 		"x: an integer is needed but the value is text": record("R", envelope.Field{Name: "x", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormLong}, Constant: &text}}),
 		"x: NULL in a field that is not nullable":       record("R", envelope.Field{Name: "x", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormLong}, Constant: &change.Null}}),
 		"x: a column outside of any row image":          {Shape: envelope.Record, Name: "R", Fields: []envelope.Field{{Name: "x", Node: long}}},
+		"x: a split column without parts":               record("R", envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Split, Name: "S"}}),
+		"x.p: a part of a split column is a form":       record("R", envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Split, Name: "S", Fields: []envelope.Field{{Name: "p", Node: &envelope.Node{Nullable: true, Avro: envelope.Form{Kind: envelope.FormDate}}}}}}),
+		"x[0]: the item is not of the array's type":     record("R", envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Array, Item: long, Items: []*envelope.Node{leaf(envelope.FormText)}}}),
+		"x: branch 2 of a union of 1":                   record("R", envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Union, Branches: []*envelope.Node{long}, Branch: 2}}),
+		"x: branch 0 is a union itself":                 record("R", envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Union, Branches: []*envelope.Node{{Nullable: true, Avro: envelope.Form{Kind: envelope.FormLong}}}}}),
+		"x: what stands for absent values":              record("R", envelope.Field{Name: "x", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormLong}, Absent: &text}}),
 		"x: column -1 does not exist":                   record("R", envelope.Field{Name: "x", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormLong}, Column: -1}}),
 	} {
 		if _, err := Compile(n); err == nil || !strings.Contains(err.Error(), says) {

@@ -36,6 +36,14 @@ func primitive(f *envelope.Form) (string, error) {
 		return logical("long", "timestamp-micros"), nil
 	case envelope.FormTimestampNanos:
 		return logical("long", "timestamp-nanos"), nil
+	case envelope.FormDatePart:
+		return logical("int", "date"), nil
+	case envelope.FormTimePart:
+		return logical("long", "time-micros"), nil
+	case envelope.FormOffsetPart:
+		return logical("int", "time-millis"), nil
+	case envelope.FormNull:
+		return `"null"`, nil
 	case envelope.FormMap:
 		return `{"type":"map","values":"string"}`, nil
 	}

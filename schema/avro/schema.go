@@ -52,6 +52,12 @@ func (w *schemaWriter) content(n *envelope.Node, namespace, path string) error {
 	case n.Shape == envelope.Embedded:
 		w.out.WriteString(`"bytes"`)
 		return nil
+	case n.Shape == envelope.Array:
+		return w.arrayType(n, namespace, path)
+	case n.Shape == envelope.Union:
+		return w.unionType(n, namespace, path)
+	case n.Shape == envelope.Split:
+		return errors.Join(checkParts(n, path), w.named(n, namespace, path))
 	case n.Shape == envelope.Record || n.Avro.Kind == envelope.FormEnum || n.Avro.Kind == envelope.FormFixed:
 		return w.named(n, namespace, path)
 	}
@@ -59,8 +65,33 @@ func (w *schemaWriter) content(n *envelope.Node, namespace, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", place(path), err)
 	}
-	w.out.WriteString(text)
-	return nil
+	if len(n.Props) == 0 {
+		w.out.WriteString(text)
+		return nil
+	}
+	return w.extended(text, n.Props, path)
+}
+
+// extended writes the type of a form with further members.
+func (w *schemaWriter) extended(text string, props []envelope.Prop, path string) error {
+	if text[0] == '"' {
+		text = `{"type":` + text + `}`
+	}
+	w.out.WriteString(text[:len(text)-1])
+	err := w.props(props, path)
+	w.out.WriteString(`}`)
+	return err
+}
+
+func (w *schemaWriter) props(props []envelope.Prop, path string) error {
+	var problems []error
+	for _, p := range props {
+		if !json.Valid([]byte(p.Value)) {
+			problems = append(problems, fmt.Errorf("%s: property %q is not JSON", place(path), p.Name))
+		}
+		w.out.WriteString(`,` + quote(p.Name) + `:` + p.Value)
+	}
+	return errors.Join(problems...)
 }
 
 // named writes the definition of a named type, or its full name where it is defined already.
@@ -128,7 +159,7 @@ func sameDefinition(a, b *envelope.Node, namespace string) bool {
 func (w *schemaWriter) define(n *envelope.Node, namespace, enclosing, path string) error {
 	kind := "record"
 	switch {
-	case n.Shape == envelope.Record:
+	case n.Shape == envelope.Record || n.Shape == envelope.Split:
 	case n.Avro.Kind == envelope.FormEnum:
 		kind = "enum"
 	default:
@@ -150,6 +181,7 @@ func (w *schemaWriter) define(n *envelope.Node, namespace, enclosing, path strin
 			err = errors.Join(err, fmt.Errorf("%s: a fixed size of %d", place(path), n.Avro.Scale))
 		}
 	}
+	err = errors.Join(err, w.props(n.Props, path))
 	w.out.WriteString(`}`)
 	return err
 }
@@ -182,13 +214,7 @@ func (w *schemaWriter) field(f *envelope.Field, namespace, path string) error {
 	if f.Node != nil && f.Node.Nullable {
 		w.out.WriteString(`,"default":null`)
 	}
-	err = errors.Join(err, w.doc(fieldDoc(f), path))
-	for _, p := range f.Props {
-		if !json.Valid([]byte(p.Value)) {
-			err = errors.Join(err, fmt.Errorf("%s: property %q is not JSON", place(path), p.Name))
-		}
-		w.out.WriteString(`,` + quote(p.Name) + `:` + p.Value)
-	}
+	err = errors.Join(err, w.doc(fieldDoc(f), path), w.props(f.Props, path))
 	w.out.WriteString(`}`)
 	return err
 }

@@ -38,6 +38,10 @@ func (c compiler) node(n *envelope.Node, path string) error {
 		return c.node(n.Inner, path)
 	case n.Shape == envelope.Record:
 		return c.record(n, path)
+	case n.Shape == envelope.Array:
+		return c.array(n, path)
+	case n.Shape == envelope.Union:
+		return c.union(n, path)
 	}
 	write := writerOf(n.JSON.Kind)
 	if write == nil {
@@ -68,6 +72,32 @@ func (c compiler) record(n *envelope.Node, path string) error {
 	}
 	c.Literal("}")
 	return errors.Join(problems...)
+}
+
+func (c compiler) array(n *envelope.Node, path string) error {
+	var problems []error
+	c.Literal("[")
+	for i, item := range n.Items {
+		if i > 0 {
+			c.Literal(",")
+		}
+		problems = append(problems, c.node(item, fmt.Sprintf("%s[%d]", path, i)))
+	}
+	c.Literal("]")
+	return errors.Join(problems...)
+}
+
+// union writes the branch that stands here: JSON does not say which one it is.
+func (c compiler) union(n *envelope.Node, path string) error {
+	if n.Branch < 0 || n.Branch >= len(n.Branches) {
+		return fmt.Errorf("%s: branch %d of a union of %d", place(path), n.Branch, len(n.Branches))
+	}
+	branch := n.Branches[n.Branch]
+	if branch.Shape == envelope.Leaf && branch.JSON.Kind == envelope.FormNull {
+		c.Literal("null")
+		return nil
+	}
+	return c.node(branch, path)
 }
 
 func (c compiler) member(f *envelope.Field, before, path string) error {

@@ -167,6 +167,8 @@ func TestCompileRefuses(t *testing.T) {
 		"x: NULL in a field that is not nullable": fields(envelope.Field{Name: "x", Node: &envelope.Node{Constant: &change.Null, JSON: envelope.Form{Kind: envelope.FormInt}}}),
 		"a.b: a column outside of any row image":  {Shape: envelope.Record, Fields: []envelope.Field{{Name: "a", Node: &envelope.Node{Shape: envelope.Record, Fields: []envelope.Field{{Name: "b", Node: leaf(envelope.FormInt)}}}}}},
 		"e: nothing is declared":                  fields(envelope.Field{Name: "e", Node: &envelope.Node{Shape: envelope.Embedded}}),
+		"x[1]: JSON has no form 0":                fields(envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Array, Items: []*envelope.Node{{Constant: new(change.IntValue(1)), JSON: envelope.Form{Kind: envelope.FormInt}}, leaf(envelope.FormNone)}}}),
+		"x: branch -1 of a union of 0":            fields(envelope.Field{Name: "x", Node: &envelope.Node{Shape: envelope.Union, Branch: -1}}),
 		"r.x: JSON has no form 0":                 fields(envelope.Field{Name: "r", Node: fields(envelope.Field{Name: "x", Node: leaf(envelope.FormNone)})}),
 	} {
 		if _, err := Compile(n); err == nil || !strings.Contains(err.Error(), says) {

@@ -28,8 +28,10 @@ type Step struct {
 
 	get   envelope.Getter
 	image func(*change.Event) []change.Value
-	skip  int // of enter: the index of its leave
+	skip  int // of enter and divide: the index of the last step that a missing value leaves out
 	path  string
+
+	absent *change.Value // stands for a value that was not captured
 }
 
 type kind uint8
@@ -40,6 +42,7 @@ const (
 	computed             // value of a Getter
 	enter                // another image comes into force
 	leave                // back to the image before
+	divide               // the column that the steps up to skip write parts of
 	open                 // a length is to stand here
 	shut                 // the length is known
 )
@@ -48,6 +51,7 @@ const (
 type Builder struct {
 	program Program
 	images  []int // indexes of the enter steps that are not left yet
+	divided int   // index of the divide step that is not over yet
 }
 
 // NewBuilder starts a program. null is what a missing value is written as; mark stands before a value that could have been missing, 0 where
@@ -75,7 +79,7 @@ func (b *Builder) Present(n *envelope.Node) {
 
 // Leaf adds one value of the tree. A constant is written at once: its errors come now.
 func (b *Builder) Leaf(n *envelope.Node, form envelope.Form, path string, write Writer) error {
-	s := Step{Form: form, Text: Text(form.Kind), Integer: IntegerOf(form.Kind), path: path, write: write, nullable: n.Nullable}
+	s := Step{Form: form, Text: Text(form.Kind), Integer: IntegerOf(form.Kind), path: path, write: write, nullable: n.Nullable, absent: n.Absent}
 	switch {
 	case n.Constant != nil:
 		return b.constant(&s, n.Constant)
@@ -88,8 +92,28 @@ func (b *Builder) Leaf(n *envelope.Node, form envelope.Form, path string, write 
 	default:
 		s.kind, s.column = column, n.Column
 	}
+	if n.Absent != nil { // it must fit now, not when the first such value comes
+		if _, err := b.program.leaf(nil, &s, n.Absent); err != nil {
+			return fmt.Errorf("%s: what stands for absent values: %w", path, err)
+		}
+	}
 	b.add(s)
 	return nil
+}
+
+// Divide begins the parts of one column; Together ends them. Where the column has no value null is written in place of all of them.
+func (b *Builder) Divide(n *envelope.Node, path string) error {
+	if len(b.images) == 0 || n.Column < 0 || n.Absent != nil {
+		return fmt.Errorf("%s: only a column of a row image can be split, and nothing can stand for its absence", path)
+	}
+	b.divided = len(b.program.steps)
+	b.add(Step{kind: divide, column: n.Column, nullable: n.Nullable, path: path})
+	return nil
+}
+
+// Together ends what the last Divide began: its parts are leaves of the column, so that no literal of theirs can run into what follows.
+func (b *Builder) Together() {
+	b.program.steps[b.divided].skip = len(b.program.steps) - 1
 }
 
 func (b *Builder) constant(s *Step, v *change.Value) error {

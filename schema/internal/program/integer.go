@@ -32,6 +32,12 @@ func IntegerOf(kind envelope.FormKind) Integer {
 		return readTimestampMicros
 	case envelope.FormTimestampNanos:
 		return readTimestampNanos
+	case envelope.FormDatePart:
+		return readDatePart
+	case envelope.FormTimePart:
+		return readTimePart
+	case envelope.FormOffsetPart:
+		return readOffsetPart
 	}
 	return nil
 }
@@ -75,7 +81,7 @@ func timeOfDay(v *change.Value, u *unit) (int64, error) {
 	if v.Kind != change.KindTime {
 		return 0, Mismatch(v, "a time is")
 	}
-	if v.Num < 0 || v.Nanos < 0 || v.Num >= 24*60*60 {
+	if v.Num < 0 || v.Nanos < 0 || v.Num >= secondsOfDay {
 		return 0, fmt.Errorf("%d s is not within the day", v.Num)
 	}
 	return u.count(v)
@@ -90,6 +96,34 @@ func timestamp(v *change.Value, u *unit) (int64, error) {
 		return 0, Mismatch(v, "a date with time is")
 	}
 	return u.count(v)
+}
+
+const secondsOfDay = 24 * 60 * 60
+
+func readDatePart(v *change.Value) (int64, error) {
+	if v.Kind != change.KindDateTime {
+		return 0, Mismatch(v, "a wall clock is")
+	}
+	days := v.Num / secondsOfDay
+	if v.Num%secondsOfDay < 0 {
+		days--
+	}
+	return days, within32(days)
+}
+
+func readTimePart(v *change.Value) (int64, error) {
+	if v.Kind != change.KindDateTime {
+		return 0, Mismatch(v, "a wall clock is")
+	}
+	clock := change.TimeValue((v.Num%secondsOfDay+secondsOfDay)%secondsOfDay, v.Nanos)
+	return micros.count(&clock)
+}
+
+func readOffsetPart(v *change.Value) (int64, error) {
+	if v.Kind != change.KindInstant {
+		return 0, Mismatch(v, "an instant is")
+	}
+	return int64(v.Offset) * 60_000, nil
 }
 
 // unit is what a form counts time in. The quotients are ready: dividing is what would take the time.

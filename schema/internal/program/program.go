@@ -50,6 +50,16 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 			p.images = append(p.images, image)
 			image = next
 			dst = p.marked(dst, s)
+		case divide:
+			if s.column >= len(image) {
+				return dst[:start], refuse(ev, s, fmt.Errorf("column %d of a row of %d", s.column, len(image)))
+			}
+			if image[s.column].HasContent() {
+				dst = p.marked(dst, s)
+				break
+			}
+			dst, err = p.missing(dst, s)
+			i = s.skip
 		case leave:
 			last := len(p.images) - 1
 			image, p.images = p.images[last], p.images[:last]
@@ -70,7 +80,10 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 
 func (p *Program) leaf(dst []byte, s *Step, v *change.Value) ([]byte, error) {
 	if v.Kind <= change.KindAbsent {
-		return p.missing(dst, s)
+		if v.Kind == change.KindNull || s.absent == nil {
+			return p.missing(dst, s)
+		}
+		v = s.absent
 	}
 	return s.write(p.marked(dst, s), s, v)
 }

@@ -21,7 +21,7 @@ type Case struct {
 
 // Want is what the oracle expects of one node.
 type Want struct {
-	Avro any    // as the Avro libraries decode it: map[string]any for a record, *big.Rat for a decimal, time.Time, …; Embedded
+	Avro any    // as the Avro libraries decode it: map[string]any for a record, []any for an array, *big.Rat for a decimal, time.Time, …; Embedded
 	JSON string // exactly what encoding/json would write
 }
 
@@ -57,7 +57,7 @@ type drawer struct {
 func (d *drawer) node(depth int) (*envelope.Node, Want) {
 	kind := 0
 	if depth > 0 {
-		kind = rapid.IntRange(0, 9).Draw(d.t, "shape")
+		kind = rapid.IntRange(0, 12).Draw(d.t, "shape")
 	}
 	switch kind {
 	case 8:
@@ -66,6 +66,12 @@ func (d *drawer) node(depth int) (*envelope.Node, Want) {
 		inner, want := d.record(depth - 1)
 		n := &envelope.Node{Shape: envelope.Embedded, Inner: inner, Nullable: rapid.Bool().Draw(d.t, "nullable")}
 		return n, Want{Avro: Embedded{inner, want.Avro}, JSON: want.JSON}
+	case 10:
+		return d.array()
+	case 11:
+		return d.union()
+	case 12:
+		return d.split()
 	}
 	return d.leaf()
 }
@@ -127,6 +133,12 @@ func (d *drawer) leaf() (*envelope.Node, Want) {
 	}
 	if n.Nullable && (rapid.Bool().Draw(d.t, "null") || n.Avro.Kind == envelope.FormMap) {
 		value, want = rapid.SampledFrom([]change.Value{change.Null, change.Absent}).Draw(d.t, "missing"), Want{JSON: "null"}
+	} else if rapid.IntRange(0, 9).Draw(d.t, "absent") == 0 {
+		stands := value
+		n.Absent, value = &stands, change.Absent
+	}
+	if rapid.IntRange(0, 3).Draw(d.t, "props") == 0 {
+		n.Props = []envelope.Prop{{Name: "connect.version", Value: "1"}, {Name: "connect.name", Value: jsonText(n.Name)}}
 	}
 	switch source := rapid.IntRange(0, 4).Draw(d.t, "source"); {
 	case source == 0:
