@@ -25,6 +25,17 @@ help: ## list the targets
 build: ## the static binary ./ctbridge
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o ctbridge ./cmd/ctbridge
 
+ROOTFS ?= dist/rootfs
+.PHONY: rootfs
+rootfs: build ## the root file system of the image, in dist/rootfs
+	bash deploy/image/rootfs.sh $(ROOTFS) ctbridge
+
+BUILDAH ?= buildah --storage-driver vfs
+IMAGE   ?= ctbridge:$(VERSION)
+.PHONY: image
+image: rootfs ## the container image around a binary built here; needs buildah, no base image
+	$(BUILDAH) build --isolation chroot --format docker --build-arg BUILD=prebuilt --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+
 .PHONY: fmt
 fmt: ## format all Go files
 	gofmt -w -s .

@@ -59,6 +59,15 @@ func (c cache) makeRegistry(ctx context.Context) error {
 	})
 }
 
+const helmVersion = "v3.22.0"
+
+// makeHelm builds Helm from its module: there is no Debian package of it.
+func (c cache) makeHelm(ctx context.Context) error {
+	return c.stage(c.helm(), func(dir string) error {
+		return run(ctx, dir, "env", "GOBIN="+dir, "CGO_ENABLED=0", "GOFLAGS=", "go", "install", "-trimpath", "-ldflags", "-s -w", "helm.sh/helm/v3/cmd/helm@"+helmVersion)
+	})
+}
+
 func unpack(archive, dir string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -112,6 +121,7 @@ func unpackOne(header *tar.Header, content io.Reader, dir string) error {
 // pythonPackages is what the Python clients in tests import: the Confluent client and what its registry client needs.
 var pythonPackages = []string{
 	"confluent-kafka==2.16.1", "fastavro==1.13.1", "authlib==1.9.10", "cachetools==8.0.2", "httpx==0.28.1", "attrs==26.1.0", "requests==2.34.2",
+	"kubernetes-validate==1.37.0", // the schemas of Kubernetes, for the chart
 }
 
 // pythonDone is the mark that the environment is whole: such a folder cannot be renamed once it is filled, so it is

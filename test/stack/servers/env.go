@@ -15,18 +15,25 @@ const (
 	PostgresVariable = "CTBRIDGE_TEST_POSTGRES" // postgres:// URL of a superuser
 	MariaDBVariable  = "CTBRIDGE_TEST_MARIADB"  // go-sql-driver DSN of a user with all rights
 	PythonVariable   = "CTBRIDGE_TEST_PYTHON"   // path of a Python with confluent-kafka
-	KcatVariable     = "CTBRIDGE_TEST_KCAT"     // path of kcat
-	StateVariable    = "CTBRIDGE_STACK_STATE"   // path of the state file, for Open
+	KcatVariable     = "CTBRIDGE_TEST_KCAT"     // path of kcat, and so on
+	HelmVariable     = "CTBRIDGE_TEST_HELM"
+	PromtoolVariable = "CTBRIDGE_TEST_PROMTOOL"
+	BuildahVariable  = "CTBRIDGE_TEST_BUILDAH"
+	ChromiumVariable = "CTBRIDGE_TEST_CHROMIUM"
+	StateVariable    = "CTBRIDGE_STACK_STATE" // path of the state file, for Open
 )
 
 var variables = map[string]string{
 	Kafka: KafkaVariable, Registry: RegistryVariable, Postgres: PostgresVariable, MariaDB: MariaDBVariable,
-	Python: PythonVariable, Kcat: KcatVariable,
+	Python: PythonVariable, Kcat: KcatVariable, Helm: HelmVariable, Promtool: PromtoolVariable, Buildah: BuildahVariable, Chromium: ChromiumVariable,
 }
 
 // Env is the environment of a stack as NAME=value, in the order of Parts, the state file last.
 func (s *State) Env() []string {
-	values := map[string]string{Python: s.Tools.Python, Kcat: s.Tools.Kcat}
+	t := &s.Tools
+	values := map[string]string{
+		Python: t.Python, Kcat: t.Kcat, Helm: t.Helm, Promtool: t.Promtool, Buildah: t.Buildah, Chromium: t.Chromium,
+	}
 	for _, server := range s.Servers {
 		values[server.Name] = s.value(server.Name, server.Ports["client"])
 	}

@@ -54,6 +54,7 @@ type cache struct {
 
 func (c cache) kafka() string    { return c.named("kafka-"+kafkaVersion, kafkaProject()) }
 func (c cache) registry() string { return filepath.Join(c.home, "apicurio-"+registryVersion) }
+func (c cache) helm() string     { return filepath.Join(c.home, "helm-"+helmVersion) }
 func (c cache) python() string   { return c.named("python", strings.Join(pythonPackages, "\n")) }
 
 // named makes a folder name out of the list of what is in the folder, so that a change of the list makes a new one.
@@ -92,13 +93,17 @@ func (c cache) packages(ctx context.Context, needs []need) error {
 	return nil
 }
 
-// fill gets the Java parts one after the other, because Maven's own cache is not safe for two, and Python beside them.
+// fill gets the Java parts one after the other, because Maven's own cache is not safe for two, and Python and Helm beside them.
 func (c cache) fill(ctx context.Context, tools *Tools, parts []string) error {
 	var group sync.WaitGroup
-	var java, python error
+	var java, python, helm error
 	if slices.Contains(parts, Python) {
 		tools.Python = filepath.Join(c.python(), "bin", "python")
 		group.Go(func() { python = c.entry("python", c.pythonDone(), func() error { return c.makePython(ctx) }) })
+	}
+	if slices.Contains(parts, Helm) {
+		tools.Helm = filepath.Join(c.helm(), "helm")
+		group.Go(func() { helm = c.entry("helm "+helmVersion, c.helm(), func() error { return c.makeHelm(ctx) }) })
 	}
 	if slices.Contains(parts, Kafka) {
 		tools.KafkaJars = c.kafka()
@@ -109,7 +114,7 @@ func (c cache) fill(ctx context.Context, tools *Tools, parts []string) error {
 		java = c.entry("registry "+registryVersion, c.registry(), func() error { return c.makeRegistry(ctx) })
 	}
 	group.Wait()
-	return errors.Join(java, python)
+	return errors.Join(java, python, helm)
 }
 
 func (c cache) entry(what, path string, fetch func() error) error {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Names of the parts of a stack. Python and Kcat are programs for tests, not servers.
+// Names of the parts of a stack. Those from Python on are programs for tests, not servers.
 const (
 	Kafka    = "kafka"
 	Registry = "registry"
@@ -19,10 +19,16 @@ const (
 	MariaDB  = "mariadb"
 	Python   = "python"
 	Kcat     = "kcat"
+	Helm     = "helm"
+	Promtool = "promtool"
+	Buildah  = "buildah"
+	Chromium = "chromium"
 )
 
 // Parts lists all parts, in the order in which they are shown.
-func Parts() []string { return []string{Kafka, Registry, Postgres, MariaDB, Python, Kcat} }
+func Parts() []string {
+	return []string{Kafka, Registry, Postgres, MariaDB, Python, Kcat, Helm, Promtool, Buildah, Chromium}
+}
 
 // kind is what the keeper must know about one sort of server. Implementations hold no state.
 type kind interface {

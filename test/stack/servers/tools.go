@@ -20,6 +20,10 @@ type Tools struct {
 	MariaDBAdmin   string `json:"mariadb_admin,omitempty"`
 	Python         string `json:"python,omitempty"`
 	Kcat           string `json:"kcat,omitempty"`
+	Helm           string `json:"helm,omitempty"`
+	Promtool       string `json:"promtool,omitempty"`
+	Buildah        string `json:"buildah,omitempty"`
+	Chromium       string `json:"chromium,omitempty"`
 }
 
 // need is one program that the system must have: where it goes in Tools, how to find it, the Debian package with it.
@@ -52,8 +56,15 @@ func (t *Tools) systemNeeds(parts []string, cache cache) []need {
 	if asked(Python) && !cache.has(cache.pythonDone()) {
 		needs = append(needs, need{new(string), findPython, "python3-venv"})
 	}
-	if asked(Kcat) {
-		needs = append(needs, need{&t.Kcat, inPath("kcat"), "kcat"})
+	for _, program := range []struct {
+		part, pack string
+		into       *string
+	}{
+		{Kcat, "kcat", &t.Kcat}, {Promtool, "prometheus", &t.Promtool}, {Buildah, "buildah", &t.Buildah}, {Chromium, "chromium", &t.Chromium},
+	} {
+		if asked(program.part) {
+			needs = append(needs, need{program.into, inPath(program.part), program.pack})
+		}
 	}
 	return needs
 }
