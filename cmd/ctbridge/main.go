@@ -11,6 +11,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv, terminal: isTerminal(os.Stdout)}
+	a.limitMemory()
 	os.Exit(a.execute(ctx, os.Args[1:]))
 }
 

@@ -10,33 +10,40 @@ import (
 	"ctbridge/test/tdspeer"
 )
 
+// captured is SQL Server with one captured table and two changes of it: an insert and an update. It gives a way to commit more, and the
+// configuration that reads it.
+func (s *stand) captured() (commit func(lsn int, rows ...cdcwriter.Row), changes set) {
+	s.Helper()
+	d := tdspeer.NewDatabase(s, "dbo", "cdc")
+	peer := tdspeer.Start(s, d.Answer)
+	admin := d.Admin()
+	s.Cleanup(func() { _ = admin.Close() })
+	ask, err := sql.Open("sqlserver", peer.DSN())
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = ask.Close() })
+	w := &cdcwriter.Writer{DB: admin, Ask: ask, Schema: "cdc", Base: "dbo"}
+	w.Enable(s)
+	parcel := cdcwriter.Parcel("parcel")
+	w.Create(s, parcel)
+	w.Capture(s, parcel, "dbo_parcel", cdcwriter.LSN(1))
+	commit = func(lsn int, rows ...cdcwriter.Row) {
+		w.Commit(s, cdcwriter.LSN(lsn), cdcwriter.Day.Add(time.Duration(lsn)*time.Second), cdcwriter.Changes{Instance: "dbo_parcel", Table: parcel, Rows: rows})
+	}
+	commit(2, cdcwriter.Row{Cmd: 1, Seq: 1, Op: 2, Values: []any{1, "new", "1.50"}},
+		cdcwriter.Row{Cmd: 2, Seq: 1, Op: 3, Mask: []byte{2}, Values: []any{1, "new", "1.50"}}, cdcwriter.Row{Cmd: 2, Seq: 1, Op: 4, Mask: []byte{2}, Values: []any{1, "sent", "1.50"}})
+	return commit, set{
+		"source.engine": "sqlserver", "source.dsn": quote(peer.DSN()), "source.layout": "sqlserver-cdc", "source.horizon.settle": "",
+		"source.sqlserver_cdc.time_zone": "America/Chicago", "source.tables": `["dbo.*"]`,
+	}
+}
+
 // SQL Server's own change tables through the whole bridge: configuration, driver, messages in Kafka, a restart.
 func TestSQLServerCDC(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	d := tdspeer.NewDatabase(t, "dbo", "cdc")
-	peer := tdspeer.Start(t, d.Answer)
-	admin := d.Admin()
-	t.Cleanup(func() { _ = admin.Close() })
-	ask, err := sql.Open("sqlserver", peer.DSN())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = ask.Close() })
-	w := &cdcwriter.Writer{DB: admin, Ask: ask, Schema: "cdc", Base: "dbo"}
-	w.Enable(t)
-	parcel := cdcwriter.Parcel("parcel")
-	w.Create(t, parcel)
-	w.Capture(t, parcel, "dbo_parcel", cdcwriter.LSN(1))
-	commit := func(lsn int, rows ...cdcwriter.Row) {
-		w.Commit(t, cdcwriter.LSN(lsn), cdcwriter.Day.Add(time.Duration(lsn)*time.Second), cdcwriter.Changes{Instance: "dbo_parcel", Table: parcel, Rows: rows})
-	}
-	commit(2, cdcwriter.Row{Cmd: 1, Seq: 1, Op: 2, Values: []any{1, "new", "1.50"}},
-		cdcwriter.Row{Cmd: 2, Seq: 1, Op: 3, Mask: []byte{2}, Values: []any{1, "new", "1.50"}}, cdcwriter.Row{Cmd: 2, Seq: 1, Op: 4, Mask: []byte{2}, Values: []any{1, "sent", "1.50"}})
-	changes := set{
-		"source.engine": "sqlserver", "source.dsn": quote(peer.DSN()), "source.layout": "sqlserver-cdc", "source.horizon.settle": "",
-		"source.sqlserver_cdc.time_zone": "America/Chicago", "source.tables": `["dbo.*"]`,
-	}
+	commit, changes := s.captured()
 	r := s.start(changes)
 	s.read(2, "parcel")
 	r.drain()

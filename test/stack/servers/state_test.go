@@ -100,7 +100,7 @@ func TestFindNamesWhatThereIs(t *testing.T) {
 func TestEnv(t *testing.T) {
 	t.Parallel()
 	port := func(n int) map[string]int { return map[string]int{"client": n, "controller": 1} }
-	state := State{Folder: "/x", Password: "pw", Tools: Tools{Python: "/py", Kcat: "/kc"}, Servers: []Server{
+	state := State{Folder: "/x", Password: "pw", Tools: Tools{Python: "/py", Kcat: "/kc", Helm: "/he", Promtool: "/pr", Buildah: "/bu", Chromium: "/ch"}, Servers: []Server{
 		{Name: MariaDB, Ports: port(5)}, {Name: Kafka, Ports: port(2)}, {Name: Registry, Ports: port(3)}, {Name: Postgres, Ports: port(4)},
 	}}
 	want := []string{
@@ -110,6 +110,7 @@ func TestEnv(t *testing.T) {
 		"CTBRIDGE_TEST_MARIADB=ctbridge:pw@tcp(127.0.0.1:5)/?charset=utf8mb4&time_zone=%27%2B00%3A00%27",
 		"CTBRIDGE_TEST_PYTHON=/py",
 		"CTBRIDGE_TEST_KCAT=/kc",
+		"CTBRIDGE_TEST_HELM=/he", "CTBRIDGE_TEST_PROMTOOL=/pr", "CTBRIDGE_TEST_BUILDAH=/bu", "CTBRIDGE_TEST_CHROMIUM=/ch",
 		"CTBRIDGE_STACK_STATE=/x/state.json",
 	}
 	if got := state.Env(); !slices.Equal(got, want) {
