@@ -127,7 +127,7 @@ func scrape(t *testing.T, program string, addresses ...string) prometheus {
 	})
 	p := prometheus{"http://" + address}
 	eventually(t, func() bool {
-		n, err := p.query(fmt.Sprintf("count_over_time(up{job=\"ctbridge\"}[1m]) > 4"))
+		n, err := p.query(`count_over_time(up{job="ctbridge"}[1m]) > 4`)
 		return err == nil && n == len(addresses)
 	}, "Prometheus on %s to scrape %v", address, addresses)
 	return p
