@@ -54,7 +54,8 @@ type Node struct {
 // Getter takes a value from an event. Bytes that must be computed go to the scratch buffer; the value is used before the next call.
 type Getter func(ev *change.Event, scratch *Scratch) change.Value
 
-// Scratch is a buffer that a Getter may overwrite: `*s = append((*s)[:0], …)`.
+// Scratch is a buffer that a Getter may overwrite: `*s = append((*s)[:0], …)`. Each encoder has one; what a Getter leaves there stays until
+// the next Getter of that encoder.
 type Scratch []byte
 
 // Field is one named member of a record.
@@ -96,17 +97,21 @@ const (
 	FormNull   // a branch of a Union that is always null
 
 	// Text: an Avro string or a JSON string.
-	FormText         // any kind: text as it is, numbers in decimal, dates and times in the forms below with the type's own digits
-	FormHexUpper     // bytes as upper-case hex
-	FormHexLower     // bytes as lower-case hex
-	FormBase64       // bytes as standard base64 with padding
-	FormDecimalText  // exactly Scale digits after the point; more significant digits than Precision or Scale allow are an error
-	FormDateText     // 1993-11-25
-	FormTimeText     // 14:34:21.000000, Scale digits; negative durations with a minus sign
-	FormDateTimeText // 2023-03-21 14:34:21.000000, Scale digits
-	FormISOMillis    // 2023-09-11T03:23:25.000, UTC for instants, no zone letter; finer digits are cut (documented as milliseconds)
-	FormInstantText  // 2031-05-10 16:00:01.6048050 +03:00, Scale digits, wall clock at the stored offset
-	FormMaskHex      // a change.Mask as upper-case hex of a most-significant-first number of Scale bytes
+	FormText          // any kind: text as it is, numbers in decimal, dates and times in the forms below with the type's own digits
+	FormHexUpper      // bytes as upper-case hex
+	FormHexLower      // bytes as lower-case hex
+	FormBase64        // bytes as standard base64 with padding
+	FormDecimalText   // exactly Scale digits after the point; more significant digits than Precision or Scale allow are an error
+	FormDecimalBase64 // what FormDecimalBytes holds, as base64
+	FormDateText      // 1993-11-25
+	FormTimeText      // 14:34:21.000000, Scale digits; negative durations with a minus sign
+	FormDateTimeText  // 2023-03-21 14:34:21.000000, Scale digits
+	FormISOMillis     // 2023-09-11T03:23:25.000, UTC for instants, no zone letter; finer digits are cut (documented as milliseconds)
+	FormInstantText   // 2031-05-10 16:00:01.6048050 +03:00, Scale digits, wall clock at the stored offset
+	FormISODate       // 1993-11-25Z
+	FormISOTime       // 14:34:21.5Z, a time of day with as many digits as it needs
+	FormISOInstant    // 2031-05-10T16:00:01.604805+03:00 at the stored offset, Z for none; Scale digits, as many as needed where Scale is 0
+	FormMaskHex       // a change.Mask as upper-case hex of a most-significant-first number of Scale bytes
 
 	// Avro binary forms.
 	FormBytes
@@ -123,6 +128,12 @@ const (
 	FormOffsetPart      // int, logical type time-millis: the offset of an instant
 	FormEnum            // text value, one of Symbols; JSON string
 	FormFixed           // Scale raw bytes, named; JSON string
+	FormTimeNanos       // long, nanoseconds of the day
+	FormDurationMicros  // long, microseconds of a time of day or a signed duration; finer digits are an error
+	FormDecimalDouble   // double nearest to a decimal: the one form that rounds, for users who ask for it
+	FormScalePart       // int, the digits after the point of a decimal
+	FormUnscaledPart    // bytes, all digits of a decimal as minimal two's complement
+	FormScaledObject    // JSON only: {"scale":2,"value":"BNI="}, both parts, the second as base64
 	FormMap             // map of strings; only ever null here
 	FormVerbatim        // JSON only: the text is JSON already
 )
@@ -132,5 +143,6 @@ type Form struct {
 	Kind      FormKind
 	Precision int
 	Scale     int
+	Plain     bool // Avro: without the logical type
 	Symbols   []string
 }

@@ -7,54 +7,49 @@ import (
 	"ctbridge/schema/internal/program"
 )
 
-// primitive gives the type of a form without a name, with its logical type where it has one.
+// primitives are the Avro types of the forms without a name, with their logical types.
+var primitives = map[envelope.FormKind]struct{ base, logical string }{
+	envelope.FormBoolean:         {"boolean", ""},
+	envelope.FormInt:             {"int", ""},
+	envelope.FormLong:            {"long", ""},
+	envelope.FormFloat:           {"float", ""},
+	envelope.FormDouble:          {"double", ""},
+	envelope.FormDecimalDouble:   {"double", ""},
+	envelope.FormBytes:           {"bytes", ""},
+	envelope.FormMaskBytes:       {"bytes", ""},
+	envelope.FormUnscaledPart:    {"bytes", ""},
+	envelope.FormScalePart:       {"int", ""},
+	envelope.FormDate:            {"int", "date"},
+	envelope.FormDatePart:        {"int", "date"},
+	envelope.FormTimeMillis:      {"int", "time-millis"},
+	envelope.FormOffsetPart:      {"int", "time-millis"},
+	envelope.FormTimeMicros:      {"long", "time-micros"},
+	envelope.FormTimePart:        {"long", "time-micros"},
+	envelope.FormTimeNanos:       {"long", ""},
+	envelope.FormDurationMicros:  {"long", ""},
+	envelope.FormTimestampMillis: {"long", "timestamp-millis"},
+	envelope.FormTimestampMicros: {"long", "timestamp-micros"},
+	envelope.FormTimestampNanos:  {"long", "timestamp-nanos"},
+	envelope.FormNull:            {"null", ""},
+}
+
+// primitive gives the type of a form without a name.
 func primitive(f *envelope.Form) (string, error) {
-	switch f.Kind {
-	case envelope.FormBoolean:
-		return `"boolean"`, nil
-	case envelope.FormInt:
-		return `"int"`, nil
-	case envelope.FormLong:
-		return `"long"`, nil
-	case envelope.FormFloat:
-		return `"float"`, nil
-	case envelope.FormDouble:
-		return `"double"`, nil
-	case envelope.FormBytes, envelope.FormMaskBytes:
-		return `"bytes"`, nil
-	case envelope.FormDecimalBytes:
-		return decimalType(f)
-	case envelope.FormDate:
-		return logical("int", "date"), nil
-	case envelope.FormTimeMillis:
-		return logical("int", "time-millis"), nil
-	case envelope.FormTimeMicros:
-		return logical("long", "time-micros"), nil
-	case envelope.FormTimestampMillis:
-		return logical("long", "timestamp-millis"), nil
-	case envelope.FormTimestampMicros:
-		return logical("long", "timestamp-micros"), nil
-	case envelope.FormTimestampNanos:
-		return logical("long", "timestamp-nanos"), nil
-	case envelope.FormDatePart:
-		return logical("int", "date"), nil
-	case envelope.FormTimePart:
-		return logical("long", "time-micros"), nil
-	case envelope.FormOffsetPart:
-		return logical("int", "time-millis"), nil
-	case envelope.FormNull:
-		return `"null"`, nil
-	case envelope.FormMap:
-		return `{"type":"map","values":"string"}`, nil
+	if p, known := primitives[f.Kind]; known {
+		if f.Plain || p.logical == "" {
+			return `"` + p.base + `"`, nil
+		}
+		return `{"type":"` + p.base + `","logicalType":"` + p.logical + `"}`, nil
 	}
-	if program.Text(f.Kind) == nil {
+	switch {
+	case f.Kind == envelope.FormDecimalBytes:
+		return decimalType(f)
+	case f.Kind == envelope.FormMap:
+		return `{"type":"map","values":"string"}`, nil
+	case program.Text(f.Kind) == nil:
 		return "", fmt.Errorf("Avro has no form %d", f.Kind)
 	}
 	return `"string"`, nil
-}
-
-func logical(base, name string) string {
-	return `{"type":"` + base + `","logicalType":"` + name + `"}`
 }
 
 func decimalType(f *envelope.Form) (string, error) {

@@ -34,6 +34,10 @@ func writerOf(kind envelope.FormKind) program.Writer {
 		return writeMask
 	case envelope.FormDecimalBytes:
 		return writeDecimal
+	case envelope.FormUnscaledPart:
+		return writeDigits
+	case envelope.FormDecimalDouble:
+		return writeNearest
 	case envelope.FormEnum:
 		return writeEnum
 	case envelope.FormFixed:
@@ -116,6 +120,33 @@ func writeDouble(dst []byte, _ *program.Step, v *change.Value) ([]byte, error) {
 		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(float64(v.Float32()))), nil
 	}
 	return dst, program.Mismatch(v, "a float is")
+}
+
+// writeDecimal writes the unscaled number, whose length is known only afterwards.
+func writeDecimal(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	start := len(dst) + 1
+	dst, err := program.AppendUnscaled(append(dst, 0), s, v)
+	if err != nil {
+		return dst, err
+	}
+	return program.CloseLength(dst, start), nil
+}
+
+func writeDigits(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	start := len(dst) + 1
+	dst, err := program.AppendDigits(append(dst, 0), s, v)
+	if err != nil {
+		return dst, err
+	}
+	return program.CloseLength(dst, start), nil
+}
+
+func writeNearest(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	f, err := program.NearestDouble(s, v)
+	if err != nil {
+		return dst, err
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f)), nil
 }
 
 func writeEnum(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {

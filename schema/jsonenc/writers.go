@@ -32,6 +32,10 @@ func writerOf(kind envelope.FormKind) program.Writer {
 		return writeDouble
 	case envelope.FormNumber:
 		return writeNumber
+	case envelope.FormDecimalDouble:
+		return writeNearest
+	case envelope.FormScaledObject:
+		return program.AppendScaledObject
 	case envelope.FormEnum:
 		return writeEnum
 	case envelope.FormFixed:
@@ -105,6 +109,14 @@ func writeNumber(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
 		return dst, err
 	}
 	return change.AppendDecimalAsIs(dst, text)
+}
+
+func writeNearest(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	f, err := program.NearestDouble(s, v)
+	if err != nil {
+		return dst, err
+	}
+	return appendFloat(dst, f, 64)
 }
 
 func writeEnum(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {

@@ -26,6 +26,12 @@ func IntegerOf(kind envelope.FormKind) Integer {
 		return readTimeMillis
 	case envelope.FormTimeMicros:
 		return readTimeMicros
+	case envelope.FormTimeNanos:
+		return readTimeNanos
+	case envelope.FormDurationMicros:
+		return readDurationMicros
+	case envelope.FormScalePart:
+		return readScale
 	case envelope.FormTimestampMillis:
 		return readTimestampMillis
 	case envelope.FormTimestampMicros:
@@ -76,6 +82,33 @@ func readDate(v *change.Value) (int64, error) {
 
 func readTimeMillis(v *change.Value) (int64, error) { return timeOfDay(v, &millis) }
 func readTimeMicros(v *change.Value) (int64, error) { return timeOfDay(v, &micros) }
+func readTimeNanos(v *change.Value) (int64, error)  { return timeOfDay(v, &nanos) }
+
+// readDurationMicros counts towards zero: seconds and fraction have one sign.
+func readDurationMicros(v *change.Value) (int64, error) {
+	if v.Kind != change.KindTime {
+		return 0, Mismatch(v, "a time is")
+	}
+	if v.Num >= 0 && v.Nanos >= 0 {
+		return micros.count(v)
+	}
+	if v.Num > 0 || v.Nanos > 0 {
+		return 0, fmt.Errorf("a time of %d s and %d ns has two signs", v.Num, v.Nanos)
+	}
+	n, err := micros.count(&change.Value{Num: -v.Num, Nanos: -v.Nanos})
+	return -n, err
+}
+
+// readScale counts the digits after the point, as written.
+func readScale(v *change.Value) (int64, error) {
+	switch v.Kind {
+	case change.KindInt, change.KindUint:
+		return 0, nil
+	case change.KindDecimal:
+		return int64(scaleOf(v.Raw)), nil
+	}
+	return 0, Mismatch(v, "a decimal is")
+}
 
 func timeOfDay(v *change.Value, u *unit) (int64, error) {
 	if v.Kind != change.KindTime {

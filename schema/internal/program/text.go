@@ -34,6 +34,10 @@ func Text(kind envelope.FormKind) Writer {
 		return writeISOMillis
 	case envelope.FormInstantText:
 		return writeInstant
+	case envelope.FormISODate, envelope.FormISOTime, envelope.FormISOInstant:
+		return isoText(kind)
+	case envelope.FormDecimalBase64:
+		return writeDecimalBase64
 	case envelope.FormMaskHex:
 		return writeMaskHex
 	}

@@ -21,7 +21,7 @@ import (
 var leaves = []func(*rapid.T, *envelope.Node) (change.Value, Want){
 	drawBool, drawInt, drawLong, drawUnsigned, drawFloat, drawDouble, drawText, drawVerbatim, drawBytes, drawHex, drawMask, drawMap,
 	drawDecimal, drawNumber, drawDate, drawDateNumber, drawTime, drawTimeNumber, drawDateTime, drawTimestamp, drawISOMillis, drawInstant,
-	drawEnum, drawFixed, drawTextOfAny,
+	drawEnum, drawFixed, drawTextOfAny, drawISO, drawPlain, drawDuration, drawNearest, drawBase64Decimal,
 }
 
 func set(n *envelope.Node, avro, json envelope.FormKind) { n.Avro.Kind, n.JSON.Kind = avro, json }
@@ -246,6 +246,85 @@ func drawInstant(t *rapid.T, n *envelope.Node) (change.Value, Want) {
 	}
 	text := local.Format("2006-01-02 15:04:05.0000000 -07:00")
 	return change.InstantValue(at.Unix(), int32(at.Nanosecond()), offset), Want{text, jsonText(text)}
+}
+
+func drawISO(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	at := drawMoment(t, rapid.SampledFrom([]time.Duration{time.Nanosecond, time.Microsecond, time.Second}).Draw(t, "unit"))
+	switch rapid.IntRange(0, 2).Draw(t, "part") {
+	case 0:
+		set(n, envelope.FormISODate, envelope.FormISODate)
+		day := at.Truncate(24 * time.Hour)
+		text := day.Format("2006-01-02Z")
+		return change.DateValue(day.Unix() / 86400), Want{text, jsonText(text)}
+	case 1:
+		set(n, envelope.FormISOTime, envelope.FormISOTime)
+		text := at.Format("15:04:05.999999999Z")
+		return change.TimeValue(int64(at.Sub(at.Truncate(24*time.Hour))/time.Second), int32(at.Nanosecond())), Want{text, jsonText(text)}
+	}
+	set(n, envelope.FormISOInstant, envelope.FormISOInstant)
+	offset := rapid.SampledFrom([]int16{0, 0, 180, -570}).Draw(t, "offset")
+	local := at.In(time.FixedZone("", int(offset)*60))
+	if local.Year() < 1 || local.Year() > 9999 {
+		offset, local = 0, at
+	}
+	text := local.Format(time.RFC3339Nano)
+	return change.InstantValue(at.Unix(), int32(at.Nanosecond()), offset), Want{text, jsonText(text)}
+}
+
+// drawPlain draws the numbers of dates and times without their logical types.
+func drawPlain(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	n.Avro.Plain = true
+	at := drawMoment(t, time.Millisecond)
+	clock := at.Sub(at.Truncate(24 * time.Hour))
+	switch rapid.IntRange(0, 2).Draw(t, "form") {
+	case 0:
+		set(n, envelope.FormDate, envelope.FormDate)
+		days := at.Truncate(24*time.Hour).Unix() / 86400
+		return change.DateValue(days), Want{int32(days), jsonText(days)}
+	case 1:
+		set(n, envelope.FormTimeNanos, envelope.FormTimeNanos)
+		return change.TimeValue(int64(clock/time.Second), int32(clock%time.Second)), Want{int64(clock), jsonText(clock)}
+	}
+	set(n, envelope.FormTimestampMillis, envelope.FormTimestampMillis)
+	return change.DateTimeValue(at.Unix(), int32(at.Nanosecond())), Want{at.UnixMilli(), jsonText(at.UnixMilli())}
+}
+
+func drawDuration(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	set(n, envelope.FormDurationMicros, envelope.FormDurationMicros)
+	micros := rapid.Int64Range(-839*3600*1e6, 839*3600*1e6).Draw(t, "duration")
+	return change.TimeValue(micros/1e6, int32(micros%1e6)*1000), Want{micros, jsonText(micros)}
+}
+
+func drawNearest(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	set(n, envelope.FormDecimalDouble, envelope.FormDecimalDouble)
+	text, value, _, _ := DrawDecimal(t)
+	f, _ := value.Float64()
+	if f == 0 {
+		text = "0"
+	}
+	return change.DecimalValue([]byte(text)), Want{f, jsonText(f)}
+}
+
+func drawBase64Decimal(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	set(n, envelope.FormDecimalBytes, envelope.FormDecimalBase64)
+	text, value, precision, scale := DrawDecimal(t)
+	n.Avro.Precision, n.Avro.Scale = precision, scale
+	n.JSON.Precision, n.JSON.Scale = precision, scale
+	return change.DecimalValue([]byte(text)), Want{value, jsonText(base64.StdEncoding.EncodeToString(unscaled(value, scale)))}
+}
+
+// unscaled gives the shortest two's complement of a number's digits.
+func unscaled(value *big.Rat, scale int) []byte {
+	n := new(big.Int).Mul(value.Num(), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))
+	n.Quo(n, value.Denom())
+	size := 1
+	for limit := big.NewInt(128); n.Cmp(limit) >= 0 || n.Cmp(new(big.Int).Neg(limit)) < 0; limit.Lsh(limit, 8) {
+		size++
+	}
+	if n.Sign() < 0 {
+		n.Add(n, new(big.Int).Lsh(big.NewInt(1), uint(8*size)))
+	}
+	return n.FillBytes(make([]byte, size))
 }
 
 func drawEnum(t *rapid.T, n *envelope.Node) (change.Value, Want) {

@@ -1,6 +1,7 @@
 package treetest
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
@@ -44,9 +45,12 @@ func (d *drawer) union() (*envelope.Node, Want) {
 		[]Want{wantText, {JSON: "null"}, wantNumber}[branch]
 }
 
-// split draws a wall clock: a record of day and time of day in Avro, one text in JSON.
+// split draws a decimal in parts, or a wall clock: a record of day and time of day in Avro, one text in JSON.
 func (d *drawer) split() (*envelope.Node, Want) {
 	d.names++
+	if rapid.Bool().Draw(d.t, "decimal") {
+		return d.scaled()
+	}
 	part := func(kind envelope.FormKind) *envelope.Node { return &envelope.Node{Avro: envelope.Form{Kind: kind}} }
 	n := &envelope.Node{
 		Shape: envelope.Split, Name: fmt.Sprintf("S%d", d.names), Nullable: rapid.Bool().Draw(d.t, "nullable"),
@@ -62,4 +66,22 @@ func (d *drawer) split() (*envelope.Node, Want) {
 	}
 	d.images[d.image] = append(d.images[d.image], value)
 	return n, want
+}
+
+// scaled draws a decimal of unknown scale: a record of scale and unscaled number in both formats.
+func (d *drawer) scaled() (*envelope.Node, Want) {
+	n := &envelope.Node{
+		Shape: envelope.Split, Name: fmt.Sprintf("S%d", d.names), Column: len(d.images[d.image]), JSON: envelope.Form{Kind: envelope.FormScaledObject},
+		Fields: []envelope.Field{
+			{Name: "scale", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormScalePart}}},
+			{Name: "value", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormUnscaledPart}}},
+		},
+	}
+	_, value, _, scale := DrawDecimal(d.t)
+	number := unscaled(value, scale)
+	d.images[d.image] = append(d.images[d.image], change.DecimalValue([]byte(value.FloatString(scale))))
+	return n, Want{
+		Avro: map[string]any{"scale": int32(scale), "value": number},
+		JSON: fmt.Sprintf(`{"scale":%d,"value":"%s"}`, scale, base64.StdEncoding.EncodeToString(number)),
+	}
 }
