@@ -28,6 +28,8 @@ type Node struct {
 	Fields    []Field
 	// Image, on a Record, chooses the row image that the column leaves below it read. A nil image writes null, which needs Nullable.
 	Image func(*change.Event) []change.Value
+	// Check, on a Record with an Image, refuses an event whose image must not be published; nil = none is refused.
+	Check func(*change.Event) error
 
 	// Leaf: a column of the image in force, or anything of the event, or a constant.
 	Column   int           // index into the image where Get and Constant are nil; Split: of the column that is split
@@ -111,6 +113,10 @@ const (
 	FormISODate       // 1993-11-25Z
 	FormISOTime       // 14:34:21.5Z, a time of day with as many digits as it needs
 	FormISOInstant    // 2031-05-10T16:00:01.604805+03:00 at the stored offset, Z for none; Scale digits, as many as needed where Scale is 0
+	FormISODateTime   // 2031-05-10T16:00:01.604805, a wall clock, Scale digits
+	FormISOMidnight   // 2031-05-10T00:00:00Z: a date as its midnight in UTC
+	FormISOZonedClock // 04:05:06.7+05:45, Z for none: text that change.ParseZonedClock reads
+	FormISOInterval   // P1Y2M-3DT4H5M6.7S: text that change.ParseInterval reads
 	FormMaskHex       // a change.Mask as upper-case hex of a most-significant-first number of Scale bytes
 
 	// Avro binary forms.
@@ -124,13 +130,18 @@ const (
 	FormTimestampMicros // long, logical type timestamp-micros; wall clocks as if UTC; finer digits are an error
 	FormTimestampNanos  // long, logical type timestamp-nanos; years outside 1677..2262 are an error
 	FormDatePart        // int, logical type date: the day of a wall clock
-	FormTimePart        // long, logical type time-micros: the time of day of a wall clock; finer digits are an error
-	FormOffsetPart      // int, logical type time-millis: the offset of an instant
+	FormTimePart        // long, logical type time-micros: the time of day of a wall clock or of a time with zone; finer digits are an error
+	FormOffsetPart      // int, logical type time-millis: the offset of an instant or of a time with zone
 	FormEnum            // text value, one of Symbols; JSON string
 	FormFixed           // Scale raw bytes, named; JSON string
 	FormTimeNanos       // long, nanoseconds of the day
 	FormDurationMicros  // long, microseconds of a time of day or a signed duration; finer digits are an error
 	FormDecimalDouble   // double nearest to a decimal: the one form that rounds, for users who ask for it
+	FormMidnightMicros  // long, logical type timestamp-micros: a date as its midnight in UTC
+	FormBits            // long, bits as a number: a truth value, or bytes, the most significant first; a 64th bit is an error
+	FormMonthsPart      // int, the months of an interval, 12 for a year
+	FormHoursPart       // int, the days of an interval, 24 for each
+	FormMicrosPart      // long, the clock of an interval in microseconds; finer digits are an error
 	FormScalePart       // int, the digits after the point of a decimal
 	FormUnscaledPart    // bytes, all digits of a decimal as minimal two's complement
 	FormScaledObject    // JSON only: {"scale":2,"value":"BNI="}, both parts, the second as base64

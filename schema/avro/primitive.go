@@ -19,6 +19,10 @@ var primitives = map[envelope.FormKind]struct{ base, logical string }{
 	envelope.FormMaskBytes:       {"bytes", ""},
 	envelope.FormUnscaledPart:    {"bytes", ""},
 	envelope.FormScalePart:       {"int", ""},
+	envelope.FormMonthsPart:      {"int", ""},
+	envelope.FormHoursPart:       {"int", ""},
+	envelope.FormMicrosPart:      {"long", ""},
+	envelope.FormBits:            {"long", ""},
 	envelope.FormDate:            {"int", "date"},
 	envelope.FormDatePart:        {"int", "date"},
 	envelope.FormTimeMillis:      {"int", "time-millis"},
@@ -30,6 +34,7 @@ var primitives = map[envelope.FormKind]struct{ base, logical string }{
 	envelope.FormTimestampMillis: {"long", "timestamp-millis"},
 	envelope.FormTimestampMicros: {"long", "timestamp-micros"},
 	envelope.FormTimestampNanos:  {"long", "timestamp-nanos"},
+	envelope.FormMidnightMicros:  {"long", "timestamp-micros"},
 	envelope.FormNull:            {"null", ""},
 }
 

@@ -28,6 +28,7 @@ type Step struct {
 
 	get   envelope.Getter
 	image func(*change.Event) []change.Value
+	check func(*change.Event) error
 	skip  int // of enter and divide: the index of the last step that a missing value leaves out
 	path  string
 
@@ -128,7 +129,7 @@ func (b *Builder) constant(s *Step, v *change.Value) error {
 // Enter begins the part of the program that a row image feeds; Leave ends it. A missing image writes null in its place.
 func (b *Builder) Enter(n *envelope.Node, path string) {
 	b.images = append(b.images, len(b.program.steps))
-	b.add(Step{kind: enter, image: n.Image, nullable: n.Nullable, path: path})
+	b.add(Step{kind: enter, image: n.Image, check: n.Check, nullable: n.Nullable, path: path})
 }
 
 // Leave ends what the last Enter began.

@@ -45,7 +45,7 @@ func IntegerOf(kind envelope.FormKind) Integer {
 	case envelope.FormOffsetPart:
 		return readOffsetPart
 	}
-	return nil
+	return spanInteger(kind)
 }
 
 func readLong(v *change.Value) (int64, error) {
@@ -145,6 +145,9 @@ func readDatePart(v *change.Value) (int64, error) {
 }
 
 func readTimePart(v *change.Value) (int64, error) {
+	if v.Kind == change.KindText {
+		return readZonedTime(v)
+	}
 	if v.Kind != change.KindDateTime {
 		return 0, Mismatch(v, "a wall clock is")
 	}
@@ -153,6 +156,10 @@ func readTimePart(v *change.Value) (int64, error) {
 }
 
 func readOffsetPart(v *change.Value) (int64, error) {
+	if v.Kind == change.KindText {
+		clock, err := change.ParseZonedClock(v.Raw)
+		return clock.Offset * 1000, err
+	}
 	if v.Kind != change.KindInstant {
 		return 0, Mismatch(v, "an instant is")
 	}

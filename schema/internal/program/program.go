@@ -42,6 +42,11 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 			dst, err = p.leaf(dst, s, &p.value)
 		case enter:
 			next := s.image(ev)
+			if s.check != nil {
+				if err = s.check(ev); err != nil {
+					break
+				}
+			}
 			if next == nil {
 				dst, err = p.missing(dst, s)
 				i = s.skip

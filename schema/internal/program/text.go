@@ -36,6 +36,8 @@ func Text(kind envelope.FormKind) Writer {
 		return writeInstant
 	case envelope.FormISODate, envelope.FormISOTime, envelope.FormISOInstant:
 		return isoText(kind)
+	case envelope.FormISODateTime, envelope.FormISOMidnight, envelope.FormISOZonedClock, envelope.FormISOInterval:
+		return spanText(kind)
 	case envelope.FormDecimalBase64:
 		return writeDecimalBase64
 	case envelope.FormMaskHex:

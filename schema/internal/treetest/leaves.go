@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ import (
 var leaves = []func(*rapid.T, *envelope.Node) (change.Value, Want){
 	drawBool, drawInt, drawLong, drawUnsigned, drawFloat, drawDouble, drawText, drawVerbatim, drawBytes, drawHex, drawMask, drawMap,
 	drawDecimal, drawNumber, drawDate, drawDateNumber, drawTime, drawTimeNumber, drawDateTime, drawTimestamp, drawISOMillis, drawInstant,
-	drawEnum, drawFixed, drawTextOfAny, drawISO, drawPlain, drawDuration, drawNearest, drawBase64Decimal,
+	drawEnum, drawFixed, drawTextOfAny, drawISO, drawPlain, drawDuration, drawNearest, drawBase64Decimal, drawSpan,
 }
 
 func set(n *envelope.Node, avro, json envelope.FormKind) { n.Avro.Kind, n.JSON.Kind = avro, json }
@@ -293,6 +294,24 @@ func drawDuration(t *rapid.T, n *envelope.Node) (change.Value, Want) {
 	set(n, envelope.FormDurationMicros, envelope.FormDurationMicros)
 	micros := rapid.Int64Range(-839*3600*1e6, 839*3600*1e6).Draw(t, "duration")
 	return change.TimeValue(micros/1e6, int32(micros%1e6)*1000), Want{micros, jsonText(micros)}
+}
+
+func drawSpan(t *rapid.T, n *envelope.Node) (change.Value, Want) {
+	at := drawMoment(t, time.Millisecond)
+	switch rapid.IntRange(0, 2).Draw(t, "form") {
+	case 0:
+		set(n, envelope.FormMidnightMicros, envelope.FormISOMidnight)
+		day := at.Truncate(24 * time.Hour)
+		return change.DateValue(day.Unix() / 86400), Want{day, jsonText(day.Format(time.RFC3339))}
+	case 1:
+		set(n, envelope.FormISODateTime, envelope.FormISODateTime)
+		n.Avro.Scale, n.JSON.Scale = 3, 3
+		text := at.Format("2006-01-02T15:04:05.000")
+		return change.DateTimeValue(at.Unix(), int32(at.Nanosecond())), Want{text, jsonText(text)}
+	}
+	set(n, envelope.FormBits, envelope.FormBits)
+	bits := rapid.Int64Range(0, math.MaxInt64).Draw(t, "bits")
+	return change.BytesValue(new(big.Int).SetInt64(bits).Bytes()), Want{bits, jsonText(bits)}
 }
 
 func drawNearest(t *rapid.T, n *envelope.Node) (change.Value, Want) {
