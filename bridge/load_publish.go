@@ -91,7 +91,7 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 			return err
 		}
 	}
-	i := 0
+	i, at := 0, change.Load{Begin: change.InstantValue(t.state.Load.Begin.Unix(), int32(t.state.Load.Begin.Nanosecond()), 0), Fence: t.state.Load.Fence}
 	for ; err == nil && i < len(chunk.Rows); i++ {
 		if r.batch.full(r.options) || t.careful {
 			t.reached(chunk, i)
@@ -99,7 +99,8 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 				return err
 			}
 		}
-		ev := change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i]}
+		at.Row = t.state.Load.Rows + 1
+		ev := change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Load: &at}
 		if err = r.renderRow(n, &ev, false); err != nil {
 			break
 		}

@@ -61,11 +61,20 @@ type Event struct {
 	Half        Half
 	Counterpart []Value
 
+	Load *Load // the full load that read the row, for OpRefresh; nil otherwise
+
 	// The sequence stage fills these. Both counters are 0 where there is no transaction id; they run from 1 over published events, Counter
 	// over those of the transaction, TableCounter over those of its table.
 	Counter      int64
 	TableCounter int64
 	Last         bool
+}
+
+// Load is where a full load stands at a row. A load that is resumed has the same Begin and goes on counting.
+type Load struct {
+	Begin Value    // KindInstant: when it began, by the clock of this process
+	Fence Position // the changes behind it follow the load: each row that it read is at least as new
+	Row   int64    // number of the row, from 1
 }
 
 // Half is the part of an update of the key that an event stands for.
