@@ -38,6 +38,7 @@ func Rooms() []Room {
 		// Envelopes declare trees of fields; they know no format.
 		{Path: "bridge/envelope", Own: leaves},
 		{Path: "bridge/envelope/qlik", Own: tree},
+		{Path: "bridge/envelope/datastream", Own: tree},
 
 		// Stores keep entries. The one on a Kafka topic is in sink/kafka, with the client that it needs.
 		{Path: "bridge/checkpoint", Own: leaves},
