@@ -140,6 +140,7 @@ func mysqlSamples() []sample {
 		{"small", kindOf(change.Uint2), "smallint unsigned", change.IntValue(65535), `65535`},
 		{"qty", kindOf(change.Int4), "int", change.IntValue(-5), `-5`},
 		{"made", kindOf(change.Int2), "year", change.IntValue(2031), `2031`},
+		{"medium", kindOf(change.Uint4), "mediumint unsigned", change.IntValue(16777215), `16777215`},
 		{"uqty", kindOf(change.Uint4), "int unsigned", change.IntValue(4294967295), `4294967295`},
 		{"huge", kindOf(change.Uint8), "bigint unsigned", change.UintValue(18446744073709551615), `"18446744073709551615"`},
 		{"flag", kindOf(change.Bool), "bit(1)", change.BoolValue(true), `1`},

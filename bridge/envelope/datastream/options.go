@@ -96,7 +96,10 @@ type Options struct {
 	// OmitTransactionID leaves tx_id null. PostgreSQL's is a 64-bit number: an id that is none is an error otherwise. Default false.
 	OmitTransactionID bool
 	FineTimes         FineTimes // default refuse
-	Absent            Absent    // default refuse
+	// PlainOffset leaves out the logical type time-millis of a zone's offset, an Avro int of milliseconds. The original has it, though some
+	// libraries (fastavro) take it for a time of day and cannot read an offset west of UTC. Default false.
+	PlainOffset bool
+	Absent      Absent // default refuse
 
 	Now func() time.Time // clock of read_timestamp; default time.Now
 }

@@ -16,6 +16,7 @@ type unified struct {
 	logical          string // logical type that only Datastream has, over the form's Avro type
 	record           string // Avro record of the parts; empty = one value
 	parts            []part
+	plainOffset      bool
 }
 
 // part is one field of a type that Avro has as a record.
@@ -34,6 +35,7 @@ func (o *Options) typeOf(c *change.Column) (unified, error) {
 	if err == nil && t.name == "" {
 		t, err = commonType(c)
 	}
+	t.plainOffset = o.PlainOffset
 	if err == nil && o.FineTimes == FineText && timed(c.Type.Kind) && c.Type.Scale > microDigits {
 		t = unified{name: "STRING", avro: t.json, json: t.json}
 	}
@@ -76,6 +78,10 @@ func mysqlType(c *change.Column) unified {
 	switch c.Type.Kind {
 	case change.Bool: // only BIT(1) is one
 		return one("LONG", envelope.FormBits, envelope.FormBits)
+	case change.Uint4:
+		if strings.HasPrefix(c.Native, "mediumint") { // of 24 bits
+			return one("INTEGER", envelope.FormInt, envelope.FormInt)
+		}
 	case change.Bytes, change.Blob:
 		if strings.HasPrefix(c.Native, "bit") {
 			return one("LONG", envelope.FormBits, envelope.FormBits)
@@ -207,7 +213,8 @@ func (t *unified) node(i int) *envelope.Node {
 	}
 	n.Shape, n.Name = envelope.Split, t.record
 	for _, p := range t.parts {
-		n.Fields = append(n.Fields, envelope.Field{Name: p.name, Node: &envelope.Node{Avro: envelope.Form{Kind: p.kind}}})
+		form := envelope.Form{Kind: p.kind, Plain: t.plainOffset && p.kind == envelope.FormOffsetPart}
+		n.Fields = append(n.Fields, envelope.Field{Name: p.name, Node: &envelope.Node{Avro: form}})
 	}
 	return n
 }

@@ -37,7 +37,7 @@ func TestUnifiedTypes(t *testing.T) {
 			"TIMESTAMP_WITH_TIME_ZONE TIMESTAMP_WITH_TIME_ZONE INTEGER",
 		Postgres: "LONG INTEGER INTEGER LONG NUMBER NUMBER DOUBLE FLOAT BOOLEAN STRING BYTES STRING JSON DATE TIME TIME_WITH_TIME_ZONE TIME_WITH_TIME_ZONE " +
 			"TIMESTAMP TIMESTAMP_WITH_TIME_ZONE INTERVAL STRING STRING STRING",
-		MySQL: "LONG INTEGER INTEGER INTEGER INTEGER INTEGER LONG NUMBER LONG LONG DECIMAL DOUBLE FLOAT STRING STRING STRING STRING JSON TIMESTAMP TIMESTAMP " +
+		MySQL: "LONG INTEGER INTEGER INTEGER INTEGER INTEGER INTEGER LONG NUMBER LONG LONG DECIMAL DOUBLE FLOAT STRING STRING STRING STRING JSON TIMESTAMP TIMESTAMP " +
 			"TIMESTAMP TIME_INTERVAL TIMESTAMP",
 		SQLite: "LONG INTEGER NUMBER BOOLEAN DECIMAL NUMBER DOUBLE STRING BYTES DATE TIME DATETIME TIMESTAMP_WITH_TIME_ZONE JSON STRING",
 	}
@@ -135,6 +135,18 @@ func TestCase50_FineTimesAsText(t *testing.T) {
 	e := newEnvelope(t, SQLServer, withFineText)
 	if typ, err := e.opts.typeOf(&fine); err != nil || typ.name != "DATETIME" {
 		t.Errorf("six digits: %s, %v", typ.name, err)
+	}
+}
+
+// The offset as a plain int, for libraries that take time-millis for a time of day.
+func TestPlainOffsets(t *testing.T) {
+	t.Parallel()
+	ev := insertOf(change.Column{Name: "moment", Type: scaled(change.DateTimeTZ, 0), Native: "datetimeoffset(0)"}, change.InstantValue(0, 0, -480))
+	n := declare(t, newEnvelope(t, SQLServer, func(o *Options) { o.PlainOffset = true }), ev.Table).Value
+	schema, body := avroOf(t, n, ev)
+	got := decode(t, schema, body)["payload"].(map[string]any)["moment"].(map[string]any)["offset"]
+	if got != int32(-28_800_000) || strings.Contains(schema, "time-millis") {
+		t.Errorf("%#v\n%s", got, schema)
 	}
 }
 
