@@ -2,6 +2,7 @@ package change
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -103,7 +104,7 @@ func TestISOIntervalsKeepTheirParts(t *testing.T) {
 }
 
 // readISO is an oracle: it reads P1Y2M-3DT4H5M6.7S.
-func readISO(t *rapid.T, text []byte) (out Interval) {
+func readISO(t interface{ Fatalf(string, ...any) }, text []byte) (out Interval) {
 	r := reader{text: text}
 	r.expect('P')
 	clock := r.accept('T')
@@ -135,4 +136,47 @@ func readISO(t *rapid.T, text []byte) (out Interval) {
 		t.Fatalf("%s is no ISO 8601 interval", text)
 	}
 	return out
+}
+
+func FuzzParseInterval(f *testing.F) {
+	for _, seed := range []string{"1 year 2 mons -3 days 04:05:06.7", "-00:00:00.000001", "2562047788:00:54.775807", "1 day", "+1 mons", "@ 1 day"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := ParseInterval([]byte(text))
+		if err != nil {
+			return
+		}
+		if got := readISO(t, AppendISOInterval(nil, v)); got != v {
+			t.Fatalf("%q: %+v came back as %+v", text, v, got)
+		}
+	})
+}
+
+func FuzzParseZonedClock(f *testing.F) {
+	for _, seed := range []string{"04:05:06.7+05:45", "24:00:00-15:59:59", "04:05+00", "04:05:06Z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := ParseZonedClock([]byte(text))
+		if err != nil {
+			return
+		}
+		iso, err := AppendZonedClock(nil, v)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if at, err := time.Parse("15:04:05.999999999Z07:00", string(iso)); err == nil && (clockSeconds(at) != v.Seconds || int64(offsetOf(at)) != v.Offset) {
+			t.Fatalf("%q: %+v is %s, which is %v", text, v, iso, at)
+		}
+	})
+}
+
+func clockSeconds(at time.Time) int64 {
+	return int64(at.Hour()*3600 + at.Minute()*60 + at.Second())
+}
+
+func offsetOf(at time.Time) int {
+	_, offset := at.Zone()
+	return offset
 }
