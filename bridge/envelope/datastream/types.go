@@ -31,8 +31,9 @@ const microDigits = 6
 // typeOf gives a column's unified type; the tables are those of the vendor's page "Map source types to unified types", and for SQLite the
 // types that its declared names stand for.
 func (o *Options) typeOf(c *change.Column) (unified, error) {
-	t, err := o.engineType(c)
-	if err == nil && t.name == "" {
+	t := o.engineType(c)
+	var err error
+	if t.name == "" {
 		t, err = commonType(c)
 	}
 	t.plainOffset = o.PlainOffset
@@ -47,14 +48,15 @@ func timed(k change.Kind) bool {
 }
 
 // engineType gives the types that one engine has to itself; one without a name where it has none.
-func (o *Options) engineType(c *change.Column) (unified, error) {
+func (o *Options) engineType(c *change.Column) unified {
 	switch o.Engine {
 	case Postgres:
-		return postgresType(c), nil
+		return postgresType(c)
 	case MySQL:
-		return mysqlType(c), nil
+		return mysqlType(c)
+	case SQLServer, SQLite:
 	}
-	return unified{}, nil
+	return unified{}
 }
 
 func postgresType(c *change.Column) unified {
