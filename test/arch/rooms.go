@@ -39,6 +39,7 @@ func Rooms() []Room {
 		{Path: "bridge/envelope", Own: leaves},
 		{Path: "bridge/envelope/qlik", Own: tree},
 		{Path: "bridge/envelope/datastream", Own: tree},
+		{Path: "bridge/envelope/debezium", Own: tree},
 
 		// Stores keep entries. The one on a Kafka topic is in sink/kafka, with the client that it needs.
 		{Path: "bridge/checkpoint", Own: leaves},
