@@ -12,6 +12,7 @@ import (
 // The members of an Avro type that keep what Connect knows of it, in the order that its Avro converter writes them. They are the single place
 // where the tree says it: the Connect schema of the JSON wrapper is read from them.
 const (
+	docProp        = "connect.doc"
 	versionProp    = "connect.version"
 	parametersProp = "connect.parameters"
 	defaultProp    = "connect.default"
@@ -65,9 +66,7 @@ func writeSchema(b *strings.Builder, n *envelope.Node, field string) {
 	b.WriteString(`,"optional":` + strconv.FormatBool(nullable))
 	writeProp(b, n, "name", nameProp)
 	writeProp(b, n, "version", versionProp)
-	if n.Doc != "" {
-		b.WriteString(`,"doc":` + quote(n.Doc))
-	}
+	writeProp(b, n, "doc", docProp)
 	writeProp(b, n, "parameters", parametersProp)
 	writeProp(b, n, "default", defaultProp)
 	if field != "" {

@@ -86,10 +86,10 @@ func connectType(kind change.Kind) columnType {
 	return named(envelope.FormTimestampMillis, "org.apache.kafka.connect.data.Timestamp")
 }
 
-// zoned is text in every mode. MySQL shows as many digits as the column has, the other databases as many as the value needs.
+// zoned is text in every mode. Connectors of PostgreSQL and MySQL show as many digits as the column has, the others as many as the value needs.
 func (o *Options) zoned(t change.Type) columnType {
 	c := named(envelope.FormISOInstant, "io.debezium.time.ZonedTimestamp")
-	if o.Engine == MySQL {
+	if o.Engine == MySQL || o.Engine == Postgres {
 		c.avro.Scale, c.json.Scale = t.Scale, t.Scale
 	}
 	return c

@@ -23,7 +23,7 @@ func (c *column) node(i int, nullable bool) *envelope.Node {
 		Nullable: nullable, Column: i, Avro: c.typ.avro, JSON: c.typ.json, Props: c.typ.props, Absent: c.typ.absent,
 	}
 	if c.typ.parts != nil {
-		n.Shape, n.Name, n.Namespace, n.Doc, n.Fields = envelope.Split, "VariableScaleDecimal", "io.debezium.data", "Variable scaled decimal", c.typ.parts
+		n.Shape, n.Name, n.Namespace, n.Fields = envelope.Split, "VariableScaleDecimal", "io.debezium.data", c.typ.parts
 	}
 	return n
 }
@@ -128,8 +128,9 @@ func precise(precision, scale int) columnType {
 // variable is a number whose scale is another in each row: a record.
 func variable() columnType {
 	return columnType{
-		json:  envelope.Form{Kind: envelope.FormScaledObject},
-		props: semantic("io.debezium.data.VariableScaleDecimal", 1),
+		json: envelope.Form{Kind: envelope.FormScaledObject},
+		props: append([]envelope.Prop{{Name: docProp, Value: `"Variable scaled decimal"`}},
+			semantic("io.debezium.data.VariableScaleDecimal", 1)...),
 		parts: []envelope.Field{
 			{Name: "scale", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormScalePart}}},
 			{Name: "value", Node: &envelope.Node{Avro: envelope.Form{Kind: envelope.FormUnscaledPart}}},
