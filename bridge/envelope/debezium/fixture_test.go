@@ -15,6 +15,7 @@ import (
 	"ctbridge/schema/jsonenc"
 
 	oracle "github.com/twmb/avro"
+	"pgregory.net/rapid"
 )
 
 // options are those of an engine with a still clock and the given changes.
@@ -85,7 +86,7 @@ func schemaOf(t testing.TB, n *envelope.Node) string {
 }
 
 // decode reads Avro binary by another implementation and refuses left-over bytes.
-func decode(t testing.TB, schema string, binary []byte) any {
+func decode(t rapid.TB, schema string, binary []byte) any {
 	t.Helper()
 	parsed, err := oracle.Parse(schema)
 	if err != nil {
@@ -100,7 +101,7 @@ func decode(t testing.TB, schema string, binary []byte) any {
 }
 
 // parse reads JSON with every digit of its numbers.
-func parse(t testing.TB, text []byte) any {
+func parse(t rapid.TB, text []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -109,6 +110,15 @@ func parse(t testing.TB, text []byte) any {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return value
+}
+
+func asText(t testing.TB, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // at follows member names down a message.
