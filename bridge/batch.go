@@ -16,8 +16,10 @@ type batch struct {
 
 	slabs   [][]byte // full ones first
 	free    [][]byte
-	events  []*change.Event // of one row: reused by emit
-	pending []change.Record // of one row: reused by emit
+	events  []*change.Event // of one row, in the first output
+	parts   []*change.Event // of one row, in the output that is rendered
+	pending []change.Record // of one row, in all outputs
+	headers []change.Header // of the pending records
 }
 
 // slabSize is how much a slab holds; a record that does not fit gets memory of its own.
@@ -54,6 +56,11 @@ func (b *batch) keep(encoded []byte) []byte {
 	return encoded[:len(encoded):len(encoded)]
 }
 
+// begins forgets the records of the row before.
+func (b *batch) begins() {
+	b.events, b.pending, b.headers = b.events[:0], b.pending[:0], b.headers[:0]
+}
+
 func (b *batch) add(r *change.Record) {
 	b.records++
 	b.bytes += r.Size()
@@ -87,5 +94,5 @@ func (b *batch) summary(now time.Time) Commit {
 // reset begins a new batch. The slabs are free again: the sink no longer holds them.
 func (b *batch) reset() {
 	b.free = append(b.free, b.slabs...)
-	*b = batch{free: b.free, slabs: b.slabs[:0], events: b.events, pending: b.pending}
+	*b = batch{free: b.free, slabs: b.slabs[:0], events: b.events, parts: b.parts, pending: b.pending, headers: b.headers}
 }

@@ -150,7 +150,7 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 		return err
 	}
 	r.changes.give(ev)
-	if err := r.renderRow(n, ev, last); err != nil {
+	if err := r.renderRow(t, n, ev, last); err != nil {
 		return r.breakOff(events, t, err)
 	}
 	if err := r.publish(ctx); err != nil {
@@ -221,7 +221,7 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 // commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets
 // them (I11).
 func (r *Runner) commit(ctx context.Context) error {
-	r.state.Task.Transactions = r.sequencer.transactions()
+	r.keepNumbers()
 	r.state.Task.Sequence = string(r.changes.last)
 	r.state.Layout = r.source.Memory()
 	r.expireLookback()

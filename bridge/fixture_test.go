@@ -334,11 +334,17 @@ func newWorld(t testing.TB) *world {
 	w.options = bridge.Options{
 		Task: "test", RetryPause: time.Millisecond, PollInterval: time.Millisecond, Rediscover: time.Minute, StartupTimeout: 20 * time.Second, ShutdownTimeout: 10 * time.Second,
 		CommitRecords: 5, CommitBytes: 1 << 20, MaxRecordBytes: 1 << 20, LookbackFor: time.Minute, LookbackRows: 1000, Truncate: bridge.TruncateSkip,
-		Topic:   func(id change.TableID) (string, error) { return id.Name, nil },
-		KeyMode: envelope.KeyPrimaryKey, Envelope: plain{}, Format: lines{}, Notices: lines{}, Observer: w.observed, Log: slog.New(slog.DiscardHandler),
+		Outputs: []bridge.Output{{
+			Topic:   func(id change.TableID) (string, error) { return id.Name, nil },
+			KeyMode: envelope.KeyPrimaryKey, Envelope: plain{}, Format: lines{}, Notices: lines{},
+		}},
+		Observer: w.observed, Log: slog.New(slog.DiscardHandler),
 	}
 	return w
 }
+
+// output is the first of the task.
+func (w *world) output() *bridge.Output { return &w.options.Outputs[0] }
 
 func (w *world) runner() *bridge.Runner {
 	layout := qlikct.New(w.engine, w.layout, slog.New(slog.DiscardHandler))

@@ -249,7 +249,7 @@ func TestCase34_AddedTableIsLoadedAlone(t *testing.T) {
 func TestCase40_ColumnBetweenChunks(t *testing.T) {
 	t.Parallel()
 	w := loading(t, 2)
-	w.options.MetadataTopic = "meta"
+	w.output().MetadataTopic = "meta"
 	w.create("parcel")
 	w.preload("parcel", 12)
 	var once sync.Once

@@ -27,7 +27,7 @@ func TestRowsKnowTheirLoad(t *testing.T) {
 	t.Parallel()
 	w := loading(t, 5)
 	var loads []change.Load
-	w.options.Envelope = noting{loads: &loads}
+	w.output().Envelope = noting{loads: &loads}
 	w.create("parcel")
 	w.preload("parcel", 20)
 	w.ledger.onCommit = func(n int) error {

@@ -101,7 +101,7 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 		}
 		at.Row = t.state.Load.Rows + 1
 		ev := change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Load: &at}
-		if err = r.renderRow(n, &ev, false); err != nil {
+		if err = r.renderRow(t, n, &ev, false); err != nil {
 			break
 		}
 		if err := r.publish(ctx); err != nil {

@@ -58,15 +58,20 @@ func (r *Runner) gapMarker(id change.TableID, gap Gap) *marker {
 	return m
 }
 
-// mark publishes a marker with the records of the same commit.
+// mark publishes a marker on every metadata topic, with the records of the same commit.
 func (r *Runner) mark(ctx context.Context, id change.TableID, m *marker) error {
 	value, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	record := change.Record{Table: id, Topic: r.options.MetadataTopic, Key: []byte(id.String()), Value: value}
-	if err := r.send(ctx, &record); err != nil {
-		return r.tableFault(StagePublish, err)
+	for i := range r.options.Outputs {
+		record := change.Record{Table: id, Topic: r.options.Outputs[i].MetadataTopic, Key: []byte(id.String()), Value: value}
+		if record.Topic == "" {
+			continue
+		}
+		if err := r.send(ctx, &record); err != nil {
+			return r.tableFault(StagePublish, err)
+		}
 	}
 	return nil
 }

@@ -4,38 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ctbridge/bridge/change"
-	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 )
 
-// renderer makes the records of one table version.
-type renderer struct {
-	topic   string
-	value   Encoder
-	key     Encoder // encoded keys; nil = text keys
-	text    *envelope.TextKey
-	schema  string          // id of the version's schema
-	notices []change.Record // metadata messages of that schema
-}
-
-// renderRow numbers and renders the events of one row into the batch's pending records. On an error nothing is pending and the numbers are
-// given back.
-func (r *Runner) renderRow(n *renderer, ev *change.Event, last bool) error {
+// renderRow numbers and renders the events of one row, in every output, into the batch's pending records. On an error nothing is pending and
+// the numbers are given back.
+func (r *Runner) renderRow(t *table, n *renderer, ev *change.Event, last bool) error {
 	b := &r.batch
-	b.pending = b.pending[:0]
-	b.events = r.options.Envelope.Expand(b.events[:0], ev)
-	for i, part := range b.events {
-		r.sequencer.number(part, last && i == len(b.events)-1)
-		record, err := r.render(n, part)
-		if err != nil {
-			for _, numbered := range b.events[:i+1] {
-				r.sequencer.takeBack(numbered)
-			}
+	b.begins()
+	numbers := r.numbers(t, ev)
+	for i := range n.outputs {
+		if err := r.renderOutput(i, &n.outputs[i], ev, numbers, last); err != nil {
+			r.takeBack(t, numbers)
+			b.begins()
 			return fault.New(fault.Poison, "table "+ev.Table.ID.String()+", "+placeOf(ev), err, "")
 		}
-		b.pending = append(b.pending, record)
+	}
+	return nil
+}
+
+// renderOutput renders a row in one output; its envelope may tell it as several events.
+func (r *Runner) renderOutput(output int, n *rendering, ev *change.Event, numbers numbers, last bool) error {
+	parts := r.options.Outputs[output].Envelope.Expand(r.batch.parts[:0], ev)
+	r.batch.parts = parts
+	for i, part := range parts {
+		numbers.give(output, part, last && i == len(parts)-1)
+		record, err := r.render(n, part)
+		if err != nil {
+			return err
+		}
+		r.batch.pending = append(r.batch.pending, record)
+		if n.tombstones && part.Op == change.OpDelete && record.Key != nil {
+			r.batch.pending = append(r.batch.pending, change.Record{Table: record.Table, Topic: record.Topic, Key: record.Key, Headers: record.Headers})
+		}
+		if output == 0 { // a row counts once, however many outputs there are
+			r.batch.events = append(r.batch.events, part)
+		}
 	}
 	return nil
 }
@@ -66,78 +73,24 @@ func (r *Runner) send(ctx context.Context, record *change.Record) error {
 	return nil
 }
 
-// rendererOf gives the renderer of a table version. Whatever fails in making it concerns this table alone: tables whose schemas are known go on
-// while a registry is away.
-func (r *Runner) rendererOf(ctx context.Context, t *table, version *change.Table) (*renderer, error) {
-	if n := t.rendered[version.Version]; n != nil {
-		return n, nil
-	}
-	n, err := r.compile(ctx, version)
-	if err != nil && fault.ClassOf(err) != fault.Fatal {
-		return nil, &change.TableError{Table: t.id, Err: err}
-	}
-	if err == nil {
-		t.rendered[version.Version] = n
-	}
-	return n, err
-}
-
-// compile declares the messages of a table version, registers their schemas and builds the encoders.
-func (r *Runner) compile(ctx context.Context, version *change.Table) (*renderer, error) {
-	declared, err := r.options.Envelope.Declare(version)
-	if err != nil {
-		return nil, err
-	}
-	out := &renderer{schema: declared.SchemaID}
-	if out.topic, err = r.options.Topic(version.ID); err != nil {
-		return nil, err
-	}
-	if out.value, err = r.options.Format.Value(ctx, out.topic, declared.Value); err != nil {
-		return nil, err
-	}
-	if r.options.EncodedKey && declared.Key != nil {
-		if out.key, err = r.options.Format.Key(ctx, out.topic, declared.Key); err != nil {
-			return nil, err
-		}
-	}
-	if out.text, err = envelope.NewTextKey(r.options.KeyMode, version); err != nil {
-		return nil, err
-	}
-	return out, r.compileNotices(ctx, version, out, declared.Metadata)
-}
-
-func (r *Runner) compileNotices(ctx context.Context, version *change.Table, out *renderer, notices []envelope.Notice) error {
-	if r.options.MetadataTopic == "" {
-		return nil
-	}
-	for _, n := range notices {
-		encoder, err := r.options.Notices.Value(ctx, r.options.MetadataTopic, n.Value)
-		if err != nil {
-			return err
-		}
-		value, err := encoder.Append(nil, &change.Event{Table: version})
-		if err != nil {
-			return err
-		}
-		out.notices = append(out.notices, change.Record{Table: version.ID, Topic: r.options.MetadataTopic, Key: n.Key, Value: value})
-	}
-	return nil
-}
-
 // announce publishes the metadata of a schema once, before its first record (I9). Another set of options or another release can change
 // the schema of an unchanged table, too; in another topic or format it is not there yet. Where records become visible one by one, it is
 // committed before the record follows.
 func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
-	announced := n.schema + " " + r.options.MetadataFormat + " in " + r.options.MetadataTopic
-	if len(n.notices) == 0 || t.state.Announced == announced {
+	if len(n.announced) == 0 || slices.Equal(t.state.Announced, n.announced) {
 		return nil
 	}
-	for i := range n.notices {
-		if err := r.send(ctx, &n.notices[i]); err != nil {
-			return r.tableFault(StagePublish, err)
+	for i := range n.outputs {
+		if slices.Contains(t.state.Announced, n.outputs[i].announced) {
+			continue
+		}
+		for j := range n.outputs[i].notices {
+			if err := r.send(ctx, &n.outputs[i].notices[j]); err != nil {
+				return r.tableFault(StagePublish, err)
+			}
 		}
 	}
-	t.state.Announced = announced
+	t.state.Announced = n.announced
 	t.state.Touch()
 	if r.options.NoticesFirst {
 		return r.commit(ctx)
@@ -146,7 +99,7 @@ func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
 }
 
 // render encodes the event into the batch's memory.
-func (r *Runner) render(n *renderer, ev *change.Event) (change.Record, error) {
+func (r *Runner) render(n *rendering, ev *change.Event) (change.Record, error) {
 	record := change.Record{Table: ev.Table.ID, Topic: n.topic}
 	value, err := n.value.Append(r.batch.space(), ev)
 	if err != nil {
@@ -156,6 +109,11 @@ func (r *Runner) render(n *renderer, ev *change.Event) (change.Record, error) {
 	if err := r.renderKey(n, ev, &record); err != nil {
 		return record, err
 	}
+	if len(n.headers) > 0 {
+		if err := r.renderHeaders(n, ev, &record); err != nil {
+			return record, err
+		}
+	}
 	if size := record.Size(); size > r.options.MaxRecordBytes {
 		return record, fault.New(fault.Poison, "render", fmt.Errorf("the record has %d bytes, more than kafka.max_message_bytes %d", size, r.options.MaxRecordBytes),
 			"raise kafka.max_message_bytes together with the topic's max.message.bytes")
@@ -163,7 +121,7 @@ func (r *Runner) render(n *renderer, ev *change.Event) (change.Record, error) {
 	return record, nil
 }
 
-func (r *Runner) renderKey(n *renderer, ev *change.Event, record *change.Record) error {
+func (r *Runner) renderKey(n *rendering, ev *change.Event, record *change.Record) error {
 	if n.key != nil {
 		if ev.Row() == nil {
 			return errors.New("the event has no row to take a key from")
@@ -183,4 +141,22 @@ func (r *Runner) renderKey(n *renderer, ev *change.Event, record *change.Record)
 	by, _, err := n.text.AppendPartition(r.batch.space(), ev)
 	record.PartitionBy = r.batch.keep(by)
 	return err
+}
+
+func (r *Runner) renderHeaders(n *rendering, ev *change.Event, record *change.Record) error {
+	b := &r.batch
+	start := len(b.headers)
+	for i := range n.headers {
+		h := &n.headers[i]
+		if h.when != nil && !h.when(ev) {
+			continue
+		}
+		value, err := h.value.Append(b.space(), ev)
+		if err != nil {
+			return fmt.Errorf("record header %s: %w", h.name, err)
+		}
+		b.headers = append(b.headers, change.Header{Name: h.name, Value: b.keep(value)})
+	}
+	record.Headers = b.headers[start:len(b.headers):len(b.headers)]
+	return nil
 }

@@ -82,7 +82,7 @@ func TestCase25_PurgedUnreadFails(t *testing.T) {
 func TestCase25_PurgedUnreadContinues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.OnReset, w.options.GapMarker, w.options.MetadataTopic = bridge.ResetContinue, true, "meta"
+	w.options.OnReset, w.options.GapMarker, w.output().MetadataTopic = bridge.ResetContinue, true, "meta"
 	log := w.logged()
 	w.create("parcel")
 	w.published("parcel", 3)
@@ -372,7 +372,7 @@ func TestCase27_ContinueOnceThenFail(t *testing.T) {
 func TestTruncateMarker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.Truncate, w.options.MetadataTopic = bridge.TruncateMarker, "meta"
+	w.options.Truncate, w.output().MetadataTopic = bridge.TruncateMarker, "meta"
 	w.create("parcel")
 	w.add("parcel", "I", 1, "t1", 1, "a")
 	w.add("parcel", "TRUNCATE", 2, "t2", nil, "")

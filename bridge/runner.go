@@ -11,7 +11,6 @@ import (
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
-	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
@@ -55,24 +54,16 @@ type Options struct {
 	Start           StartAt
 	Requests        <-chan Request // of people, in the order of their numbers; nil = none
 
-	Topic         func(change.TableID) (string, error)
-	SharedTopics  bool     // tables share topics on purpose; otherwise a second table of a topic is stopped
-	OwnTopics     []string // of the task itself (metadata, checkpoint): no table may use them
-	MetadataTopic string   // empty = metadata messages are not published
-	// MetadataFormat names the format of Notices: after a change of it, metadata is published anew.
-	MetadataFormat string
-	NoticesFirst   bool // commit metadata before the records that need it: the sink's records become visible one by one
-	KeyMode        envelope.KeyMode
-	EncodedKey     bool // the key is an encoded record of the key columns, not text
+	Outputs      []Output // one at least
+	Headers      Format   // encodes record headers; nil where no envelope has any
+	OwnTopics    []string // of the task itself (metadata, checkpoint): no table may use them
+	NoticesFirst bool     // commit metadata before the records that need it: the sink's records become visible one by one
 
 	// Probe asks what else must answer before the task counts as started, such as a schema registry; nil = nothing. Later it is not asked.
 	Probe func(ctx context.Context) error
 	// Unused lists the entries of the table choice that none of the tables comes from, most likely misspelled; nil = nobody asks.
 	Unused func(tables []change.TableID) []string
 
-	Envelope envelope.Envelope
-	Format   Format
-	Notices  Format // encodes metadata messages
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -213,12 +204,16 @@ func (r *Runner) open(ctx context.Context) error {
 		return r.fail(StageCheckpoint, err)
 	}
 	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
-	r.sequencer = newSequencer(r.state.Task.Transactions)
+	outputs := r.options.outputNames()
+	r.state.Publish(outputs)
+	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
 	r.batch, r.skipped = batch{}, nil
-	if r.options.MetadataTopic != "" {
-		if err := r.sink.EnsureTopic(ctx, r.options.MetadataTopic, change.MetadataTopic); err != nil {
-			return r.fail(StagePublish, err)
+	for i := range r.options.Outputs {
+		if topic := r.options.Outputs[i].MetadataTopic; topic != "" {
+			if err := r.sink.EnsureTopic(ctx, topic, change.MetadataTopic); err != nil {
+				return r.fail(StagePublish, err)
+			}
 		}
 	}
 	if r.options.Probe != nil && !r.started {

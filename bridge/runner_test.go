@@ -100,7 +100,7 @@ func TestCase91_BadRowStopsItsTableAlone(t *testing.T) {
 func TestCase75_KeyChangeInTwo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.Envelope, w.options.CommitRecords = plain{split: true}, 1
+	w.output().Envelope, w.options.CommitRecords = plain{split: true}, 1
 	w.create("parcel")
 	w.add("parcel", "B", 31, "t1", 5, "a")
 	w.add("parcel", "U", 31, "t1", 6, "a")
@@ -114,7 +114,7 @@ func TestCase75_KeyChangeInTwo(t *testing.T) {
 func TestMetadataFirstAndOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.MetadataTopic = "meta"
+	w.output().MetadataTopic = "meta"
 	w.create("parcel")
 	w.add("parcel", "I", 1, "t1", 1, "a")
 	stop := w.start()
@@ -133,7 +133,7 @@ func TestMetadataFirstAndOnce(t *testing.T) {
 func TestMetadataIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.MetadataTopic, w.options.NoticesFirst = "meta", true
+	w.output().MetadataTopic, w.options.NoticesFirst = "meta", true
 	w.ledger.onPublish = func(_ int, r *change.Record) error {
 		if r.Topic != "meta" && !contains(w.ledger.records, "meta "+r.Topic+" metadata v1") {
 			return fault.New(fault.Fatal, "", errors.New(r.Topic+" before its metadata"), "")
@@ -202,7 +202,7 @@ func TestCase70_UnknownSchemaWaitsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	away := make(chan struct{})
-	w.options.Format = lines{fail: func(topic string) error {
+	w.output().Format = lines{fail: func(topic string) error {
 		select {
 		case <-away:
 			return nil

@@ -1,46 +1,56 @@
 package bridge
 
 import (
+	"slices"
+
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 )
 
-// sequencer counts the published events of each source transaction (I4). Rows of one transaction normally come in one run; the counters
-// of the last few transactions are kept, so that a late or interleaved row goes on counting instead of starting again.
+// sequencer counts the published events of each source transaction (I4), for each output by itself: one may publish two events where another
+// publishes one. Rows of one transaction normally come in one run; the counters of the last few transactions are kept, so that a late or
+// interleaved row goes on counting instead of starting again. The task has one, and each table has one for its own events.
 type sequencer struct {
-	recent []checkpoint.Transaction // most recent last
+	outputs []string
+	recent  []transaction // most recent last
+	before  []int64       // counts of the row's transaction before the row
+}
+
+// transaction is a source transaction with the counter of its last published event in each output.
+type transaction struct {
+	id     string
+	counts []int64
 }
 
 // recentTransactions is how many counters are remembered.
 const recentTransactions = 16
 
-func newSequencer(recent []checkpoint.Transaction) sequencer {
-	return sequencer{recent: append([]checkpoint.Transaction(nil), recent...)}
-}
-
-// number sets the counters of an event.
-func (s *sequencer) number(ev *change.Event, last bool) {
-	if len(ev.TransactionID) == 0 {
-		ev.Counter, ev.Last = 0, false
-		return
+func newSequencer(outputs []string, recent []checkpoint.Transaction) sequencer {
+	s := sequencer{outputs: outputs}
+	for i := range recent {
+		t := transaction{id: recent[i].ID, counts: make([]int64, len(outputs))}
+		for o, name := range outputs {
+			t.counts[o] = recent[i].Of(name)
+		}
+		s.recent = append(s.recent, t)
 	}
-	t := s.transaction(ev.TransactionID)
-	t.Counter++
-	ev.Counter, ev.Last = t.Counter, last
+	return s
 }
 
-// takeBack undoes number for an event that was not published after all.
-func (s *sequencer) takeBack(ev *change.Event) {
-	if ev.Counter > 0 {
-		s.transaction(ev.TransactionID).Counter--
-	}
+// row finds or begins the transaction of a row, makes it the most recent one, and notes its counts for undo.
+func (s *sequencer) row(id []byte) *transaction {
+	t := s.transaction(id)
+	s.before = append(s.before[:0], t.counts...)
+	return t
 }
 
-// transaction finds or begins a transaction and makes it the most recent one.
-func (s *sequencer) transaction(id []byte) *checkpoint.Transaction {
+// undo takes the numbers of the last row back.
+func (s *sequencer) undo(t *transaction) { copy(t.counts, s.before) }
+
+func (s *sequencer) transaction(id []byte) *transaction {
 	n := len(s.recent)
 	for i := n - 1; i >= 0; i-- {
-		if s.recent[i].ID != string(id) {
+		if s.recent[i].id != string(id) {
 			continue
 		}
 		if i < n-1 {
@@ -50,15 +60,64 @@ func (s *sequencer) transaction(id []byte) *checkpoint.Transaction {
 		}
 		return &s.recent[n-1]
 	}
-	if n == recentTransactions {
-		copy(s.recent, s.recent[1:])
-		s.recent = s.recent[:n-1]
+	if n < recentTransactions {
+		s.recent = append(s.recent, transaction{id: string(id), counts: make([]int64, len(s.outputs))})
+		return &s.recent[n]
 	}
-	s.recent = append(s.recent, checkpoint.Transaction{ID: string(id)})
-	return &s.recent[len(s.recent)-1]
+	counts := s.recent[0].counts
+	copy(s.recent, s.recent[1:])
+	clear(counts)
+	s.recent[n-1] = transaction{id: string(id), counts: counts}
+	return &s.recent[n-1]
 }
 
-// transactions gives what the checkpoint keeps.
-func (s *sequencer) transactions() []checkpoint.Transaction {
-	return append([]checkpoint.Transaction(nil), s.recent...)
+// transactions gives what the checkpoint keeps: of those transactions alone that the other sequencer knows, too, where there is one.
+func (s *sequencer) transactions(among *sequencer) []checkpoint.Transaction {
+	var out []checkpoint.Transaction
+	for _, t := range s.recent {
+		if among == nil || slices.ContainsFunc(among.recent, func(other transaction) bool { return other.id == t.id }) {
+			out = append(out, checkpoint.NewTransaction(t.id, s.outputs, t.counts))
+		}
+	}
+	return out
+}
+
+// numbers are the counters of the events of one row; nil where the row has no transaction.
+type numbers struct{ task, table *transaction }
+
+func (r *Runner) numbers(t *table, ev *change.Event) numbers {
+	if len(ev.TransactionID) == 0 {
+		return numbers{}
+	}
+	t.numbered = true
+	return numbers{task: r.sequencer.row(ev.TransactionID), table: t.sequencer.row(ev.TransactionID)}
+}
+
+// give numbers one event in an output.
+func (n numbers) give(output int, ev *change.Event, last bool) {
+	if n.task == nil {
+		ev.Counter, ev.TableCounter, ev.Last = 0, 0, false
+		return
+	}
+	n.task.counts[output]++
+	n.table.counts[output]++
+	ev.Counter, ev.TableCounter, ev.Last = n.task.counts[output], n.table.counts[output], last
+}
+
+// takeBack gives the numbers of a row back that is not published after all.
+func (r *Runner) takeBack(t *table, n numbers) {
+	if n.task != nil {
+		r.sequencer.undo(n.task)
+		t.sequencer.undo(n.table)
+	}
+}
+
+// keepNumbers puts the counters into the checkpoint.
+func (r *Runner) keepNumbers() {
+	r.state.Task.Transactions = r.sequencer.transactions(nil)
+	for _, t := range r.order {
+		if t.numbered {
+			t.state.Transactions, t.numbered = t.sequencer.transactions(&r.sequencer), false
+		}
+	}
 }

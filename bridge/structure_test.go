@@ -26,7 +26,7 @@ func (w *world) put(table string, n int, values ...any) {
 func TestStructureChangesWhileRunning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.MetadataTopic = "meta"
+	w.output().MetadataTopic = "meta"
 	w.create("parcel")
 	w.put("parcel", 1, 1, "a", nil)
 	w.start()

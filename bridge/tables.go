@@ -30,6 +30,8 @@ type table struct {
 	starting  bool                    // its first position is chosen after the next poll
 	outdated  bool                    // its structure has changed in the middle of a window: it must be discovered before it is read on
 	broken    bool                    // a row of it could not be published in this session: no later one may be (I2)
+	sequencer sequencer               // counts its own events
+	numbered  bool                    // since the last commit
 	careful   bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
 
@@ -147,14 +149,15 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped && !t.differs(captured) {
 		return nil
 	}
-	topic, err := r.topicOf(id, c)
-	if err == nil {
-		err = r.sink.EnsureTopic(ctx, topic, change.DataTopic)
+	topics, err := r.topicsOf(id, c)
+	for i := 0; err == nil && i < len(topics); i++ {
+		err = r.sink.EnsureTopic(ctx, topics[i], change.DataTopic)
 	}
 	if err != nil {
 		return r.admitFailed(id, err)
 	}
 	t := &table{id: id, captured: captured, state: r.state.Table(id), rendered: make(map[int]*renderer)}
+	t.sequencer = newSequencer(r.sequencer.outputs, t.state.Transactions)
 	if err := r.structure(ctx, t); err != nil {
 		return r.tableFault(StageDiscover, source.TableFault(id, err))
 	}

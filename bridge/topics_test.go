@@ -16,7 +16,7 @@ func adjusted(id change.TableID) (string, error) { return strings.ReplaceAll(id.
 func TestSecondTableOfATopicIsStopped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.Topic = adjusted
+	w.output().Topic = adjusted
 	w.options.Rediscover = 10 * time.Millisecond
 	w.create("a b", "a_b", "c.d")
 	w.add("a b", "I", 1, "t1", 1, "x")
@@ -42,7 +42,7 @@ func TestSecondTableOfATopicIsStopped(t *testing.T) {
 func TestTableKeepsItsTopic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.Topic = adjusted
+	w.output().Topic = adjusted
 	w.options.Rediscover = 10 * time.Millisecond
 	w.create("a_b")
 	w.add("a_b", "I", 1, "t1", 1, "x")
@@ -74,7 +74,7 @@ func TestTableKeepsItsTopic(t *testing.T) {
 func TestSharedTopicsOnPurpose(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.options.Topic, w.options.SharedTopics = func(change.TableID) (string, error) { return "all", nil }, true
+	w.output().Topic, w.output().SharedTopics = func(change.TableID) (string, error) { return "all", nil }, true
 	w.create("a", "b")
 	w.add("a", "I", 1, "t1", 1, "x")
 	w.add("b", "I", 2, "t1", 1, "y")
@@ -88,7 +88,7 @@ func TestTopicsOfTheTaskAreItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []bool{false, true} {
 		w := newWorld(t)
-		w.options.OwnTopics, w.options.SharedTopics = []string{"orders.metadata", "ctbridge.orders.checkpoint"}, shared
+		w.options.OwnTopics, w.output().SharedTopics = []string{"orders.metadata", "ctbridge.orders.checkpoint"}, shared
 		w.create("orders.metadata", "ctbridge.orders.checkpoint", "parcel")
 		w.add("orders.metadata", "I", 1, "t1", 1, "x")
 		w.add("ctbridge.orders.checkpoint", "I", 2, "t1", 1, "x")

@@ -14,8 +14,12 @@ import (
 	"ctbridge/bridge/fault"
 )
 
-// stateVersion is the version of every record written here. Older ones are migrated when read, newer ones are refused.
-const stateVersion = 1
+// stateVersion is the version of the records written here. Older ones are migrated when read, newer ones are refused. What one output alone
+// needs is written in version 1, as before there could be several: see outputs.go.
+const (
+	stateVersion   = 1
+	outputsVersion = 2
+)
 
 // State is the whole checkpoint of one shard, decoded.
 type State struct {
@@ -31,13 +35,8 @@ type Task struct {
 	Position     change.Position `json:"position"`               // highest position published over all tables
 	Requests     int64           `json:"requests,omitempty"`     // how many requests to the task have been answered
 	Transactions []Transaction   `json:"transactions,omitempty"` // most recent last: their counters go on after a restart (I4)
+	Outputs      []string        `json:"outputs,omitempty"`      // that the counters belong to; none = there was only one
 	Sequence     string          `json:"sequence,omitempty"`     // last change sequence given to an event whose source has none
-}
-
-// Transaction is a source transaction with the counter of its last published event.
-type Transaction struct {
-	ID      string `json:"id"`
-	Counter int64  `json:"counter"`
 }
 
 // Table is what belongs to one table.
@@ -45,12 +44,15 @@ type Table struct {
 	ID        change.TableID
 	Position  change.Position // of its last published event
 	Verified  change.Position // rows at or below it were seen while the newest structure was in force
-	Announced string          // which metadata was published last: schema, format, topic; "" = none
+	Announced []string        // which metadata was published last: schema, format, topic, of each output that has any
 	Identity  string          // of the change table
 	Seen      change.Position // the newest row that was seen, published or not
 	Purged    bool            // the row at Position was seen to have gone from the change table, when nothing was unread
 	Window    Window
 	Load      *Load // nil before the first
+
+	// Transactions count the table's own events, as Task.Transactions counts those of all tables.
+	Transactions []Transaction
 
 	// Structures are the table's newest structure, last, and before it those that unread rows may still have.
 	Structures []*Structure
@@ -119,10 +121,12 @@ type tableRecord struct {
 	Position  change.Position `json:"position"`
 	Floor     change.Position `json:"floor"`
 	Verified  change.Position `json:"verified"`
-	Announced string          `json:"announced,omitempty"`
+	Announced texts           `json:"announced,omitempty"`
 	Identity  string          `json:"identity,omitempty"`
 	Seen      change.Position `json:"seen,omitempty"`
 	Purged    bool            `json:"purged,omitempty"`
+
+	Transactions []Transaction `json:"transactions,omitempty"`
 }
 
 type taskRecord struct {
@@ -178,7 +182,7 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 	switch {
 	case key == taskKey:
 		var r taskRecord
-		err := decode(value, &r)
+		err := decodeUpTo(outputsVersion, value, &r)
 		s.Task = r.Task
 		return err
 	case key == layoutKey:
@@ -202,12 +206,12 @@ func (s *State) decodeTable(key string, value []byte) error {
 		return errors.Join(err, errors.New("its key is not table/<schema>/<name>"))
 	}
 	var r tableRecord
-	if err := decode(value, &r); err != nil {
+	if err := decodeUpTo(outputsVersion, value, &r); err != nil {
 		return err
 	}
 	t := s.Table(id)
 	t.Position, t.Verified, t.Announced, t.Identity = r.Position, r.Verified, r.Announced, r.Identity
-	t.Seen, t.Purged = r.Seen, r.Purged
+	t.Seen, t.Purged, t.Transactions = r.Seen, r.Purged, r.Transactions
 	t.Window.floor = r.Floor
 	return nil
 }
@@ -263,15 +267,17 @@ func parseTable(path string) (change.TableID, string, error) {
 }
 
 // decode reads a versioned JSON record.
-func decode(value []byte, into any) error {
+func decode(value []byte, into any) error { return decodeUpTo(stateVersion, value, into) }
+
+func decodeUpTo(newest int, value []byte, into any) error {
 	var v struct {
 		V int `json:"v"`
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
-	if v.V < 1 || v.V > stateVersion {
-		return fmt.Errorf("format version %d, this program reads 1 to %d", v.V, stateVersion)
+	if v.V < 1 || v.V > newest {
+		return fmt.Errorf("format version %d, this program reads 1 to %d", v.V, newest)
 	}
 	return json.Unmarshal(value, into)
 }
@@ -289,7 +295,7 @@ func (s *State) Entries() []Entry {
 		}
 	}
 	if len(out) > 0 {
-		value, _ := json.Marshal(taskRecord{V: stateVersion, Task: s.Task})
+		value, _ := json.Marshal(taskRecord{V: s.Task.version(), Task: s.Task})
 		out = append(out, Entry{Key: taskKey, Value: value})
 	}
 	if string(s.Layout) != s.layoutSaved {
@@ -317,8 +323,8 @@ func (t *Table) structures(dst []Entry, prefix string) []Entry {
 
 func (t *Table) encode() []byte {
 	out, _ := json.Marshal(tableRecord{
-		V: stateVersion, Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Verified: t.Verified,
-		Announced: t.Announced, Identity: t.Identity, Seen: t.Seen, Purged: t.Purged,
+		V: t.version(), Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Verified: t.Verified,
+		Announced: t.Announced, Identity: t.Identity, Seen: t.Seen, Purged: t.Purged, Transactions: t.Transactions,
 	})
 	return out
 }

@@ -171,8 +171,11 @@ func (b *bench) run() *run {
 	r.options = bridge.Options{
 		Task: "test", RetryPause: time.Millisecond, PollInterval: time.Millisecond, Rediscover: time.Minute, StartupTimeout: 20 * time.Second, ShutdownTimeout: 10 * time.Second,
 		CommitRecords: 5, CommitBytes: 1 << 20, MaxRecordBytes: 1 << 20, Truncate: bridge.TruncateSkip,
-		Topic:   func(id change.TableID) (string, error) { return id.Name, nil },
-		KeyMode: envelope.KeyPrimaryKey, Envelope: plain{}, Format: lines{}, Notices: lines{}, Observer: &silent{}, Log: slog.New(slog.DiscardHandler),
+		Outputs: []bridge.Output{{
+			Topic:   func(id change.TableID) (string, error) { return id.Name, nil },
+			KeyMode: envelope.KeyPrimaryKey, Envelope: plain{}, Format: lines{}, Notices: lines{},
+		}},
+		Observer: &silent{}, Log: slog.New(slog.DiscardHandler),
 	}
 	return r
 }

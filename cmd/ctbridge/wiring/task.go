@@ -16,6 +16,7 @@ import (
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
 	"ctbridge/metrics"
+	"ctbridge/schema"
 	"ctbridge/source"
 )
 
@@ -89,9 +90,14 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 		CommitRecords: t.Commit.MaxRecords, CommitBytes: int(t.Commit.MaxBytes), MaxRecordBytes: int(t.Kafka.MaxMessageBytes) - recordFraming,
 		LookbackFor: lookback(t), LookbackRows: t.Source.Horizon.LookbackRows, Truncate: bridge.TruncatePolicy(t.Source.Qlik.Truncate),
 		OnReset: bridge.ResetPolicy(t.Source.OnReset), GapMarker: t.Source.GapMarker, Deduplicate: t.Source.Deduplicate,
-		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode), EncodedKey: t.Key.Format == config.FormatAvro,
-		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables),
-		Envelope: messages.envelope, Format: messages.format, Notices: messages.notices, Observer: observer, Log: log, Now: time.Now,
+		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables), Headers: schema.JSON{}, Observer: observer, Log: log, Now: time.Now,
+	}
+	out := bridge.Output{
+		Name: t.Envelope, Envelope: messages.envelope, Format: messages.format, Notices: messages.notices,
+		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode),
+	}
+	if t.Key.Format == config.FormatAvro {
+		out.KeyFormat = messages.format
 	}
 	load, start := &t.FullLoad, t.Source.StartAt.Start()
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
@@ -101,13 +107,14 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 		o.OnReset = bridge.ResetResnapshot
 	}
 	if t.Qlik.Metadata == config.MetadataTopic {
-		o.MetadataTopic, o.MetadataFormat = t.Kafka.MetadataTopic, t.Format
-		o.OwnTopics = append(o.OwnTopics, o.MetadataTopic)
+		out.MetadataTopic, out.MetadataFormat = t.Kafka.MetadataTopic, t.Format
+		o.OwnTopics = append(o.OwnTopics, out.MetadataTopic)
 		o.NoticesFirst = t.Delivery == config.AtLeastOnce
 	}
 	if t.Checkpoint.Store == config.StoreKafka {
 		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
 	}
+	o.Outputs = []bridge.Output{out}
 	return o
 }
 
