@@ -115,6 +115,7 @@ func TestSubjects(t *testing.T) {
 		{RecordName, named, "shop.v1.Orders", "shop.v1.Orders"},
 		{TopicRecordName, named, "t-shop.v1.Orders", "t-shop.v1.Orders"},
 		{RecordName, bare, "Orders", "Orders"},
+		{"cdc.{record}/{part}@{topic}", named, "cdc.shop.v1.Orders/key@t", "cdc.shop.v1.Orders/value@t"},
 		{TopicName, &envelope.Node{}, "t-key", "t-value"},
 	} {
 		b := &book{id: 1}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/envelope"
@@ -17,14 +18,15 @@ type Registry interface {
 	Register(ctx context.Context, subject, schema string) (id int, err error)
 }
 
-// Strategy says how subjects are named.
+// Strategy says how subjects are named: a template over {topic}, {record}, which is the full name of the record, and {part}, which is key or
+// value.
 type Strategy string
 
-// The strategies, as Confluent's clients have them.
+// The strategies that Confluent's clients have.
 const (
-	TopicName       Strategy = "topic"        // <topic>-value, <topic>-key: one schema per topic
-	RecordName      Strategy = "record"       // <full name of the record>
-	TopicRecordName Strategy = "topic_record" // <topic>-<full name of the record>
+	TopicName       Strategy = "{topic}-{part}" // one schema per topic
+	RecordName      Strategy = "{record}"
+	TopicRecordName Strategy = "{topic}-{record}"
 )
 
 // Registered is the format of Avro in Confluent's wire format: a zero byte, the schema's id in four bytes, most significant first, and the
@@ -52,7 +54,7 @@ func (f *Registered) encoder(ctx context.Context, topic, part string, n *envelop
 	if err != nil {
 		return nil, uncompiled(topic, err)
 	}
-	subject, err := f.strategy.Subject(topic, part, n)
+	subject, err := f.Subject(topic, part, n)
 	if err != nil {
 		return nil, err
 	}
@@ -67,22 +69,24 @@ func (f *Registered) encoder(ctx context.Context, topic, part string, n *envelop
 }
 
 // Subject names the subject of a tree; part is "value" or "key".
+func (f *Registered) Subject(topic, part string, n *envelope.Node) (string, error) {
+	return f.strategy.Subject(topic, part, n)
+}
+
+// Subject names the subject of a tree; part is "value" or "key". Errors have class Config.
 func (s Strategy) Subject(topic, part string, n *envelope.Node) (string, error) {
 	record := n.Name
 	if n.Namespace != "" {
 		record = n.Namespace + "." + n.Name
 	}
+	subject := strings.NewReplacer("{topic}", topic, "{record}", record, "{part}", part).Replace(string(s))
 	switch {
-	case s == TopicName:
-		return topic + "-" + part, nil
-	case record == "":
+	case subject == string(s):
+		return "", fault.New(fault.Config, "subject for topic "+topic, fmt.Errorf("%q is no template of subjects", s), "choose topic, record or topic_record")
+	case record == "" && strings.Contains(string(s), "{record}"):
 		return "", fault.New(fault.Config, "subject for topic "+topic, fmt.Errorf("strategy %q needs a named record", s), "use strategy topic")
-	case s == RecordName:
-		return record, nil
-	case s == TopicRecordName:
-		return topic + "-" + record, nil
 	}
-	return "", fault.New(fault.Config, "subject for topic "+topic, fmt.Errorf("unknown strategy %q", s), "choose topic, record or topic_record")
+	return subject, nil
 }
 
 // frameSize is how many bytes stand before the Avro binary.

@@ -87,12 +87,13 @@ func TestMinimalFileHasTheDefaults(t *testing.T) {
 	want := Defaults()
 	want.Name, want.Source.Engine, want.Source.DSN = "orders", "sqlserver", NewSecret("sqlserver://reader:"+planted+"@db")
 	want.Kafka.Brokers = []string{"kafka:9092"}
+	want.fillOutputs(newDecoder(nil))
 	want.resolve(hostName())
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if got.Source.DSN.Reveal() != want.Source.DSN.Reveal() || got.Server == "{host}" || got.Checkpoint.Topic != "ctbridge.orders.checkpoint" ||
-		got.Kafka.MetadataTopic != "orders.metadata" || got.Kafka.ClientID != "ctbridge-orders" || got.Qlik.Metadata != MetadataTopic || !got.Qlik.Envelope {
+		got.Envelopes[0].MetadataTopic != "orders.metadata" || got.Kafka.ClientID != "ctbridge-orders" || got.Envelopes[0].Metadata != MetadataTopic || !got.Qlik.Envelope {
 		t.Errorf("placeholders: %+v", got)
 	}
 	if got.Source.PollInterval != 200*time.Millisecond || got.Commit.MaxBytes != 16*MiB || !got.Kafka.CreateTopics || got.Kafka.Topics.Data.Partitions != -1 ||
@@ -104,7 +105,7 @@ func TestMinimalFileHasTheDefaults(t *testing.T) {
 func TestRegistryFile(t *testing.T) {
 	t.Parallel()
 	got := load(t, "registry.yaml")
-	if got.Qlik.Envelope || got.Qlik.Metadata != MetadataRegistry || !got.SchemaRegistry.TLS.Enabled {
+	if got.Envelopes[0].Metadata != MetadataRegistry || !got.SchemaRegistry.TLS.Enabled {
 		t.Errorf("what a registry implies: %+v", got)
 	}
 	if got.SchemaRegistry.Password.Reveal() != "$ecret" || got.Source.DSN.Reveal() != "postgres://reader:none@db/shop?sslmode=verify-full" {

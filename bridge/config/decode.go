@@ -101,6 +101,10 @@ func (d *decoder) section(n *yaml.Node, v reflect.Value, path string, line int) 
 	fields := map[string]field{}
 	for _, f := range fieldsOf(v.Type()) {
 		fields[f.name] = f
+		if f.short && n.Kind == yaml.ScalarNode {
+			d.value(n, v.Field(f.index), &f, join(path, f.name))
+			return
+		}
 	}
 	d.pairs(n, path, line, func(key, value *yaml.Node) {
 		if f, known := fields[key.Value]; known {

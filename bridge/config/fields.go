@@ -19,6 +19,7 @@ type field struct {
 	required bool
 	comma    bool // a list that may be written as one text with commas
 	example  string
+	short    bool // of a section: the key that one value alone stands for
 }
 
 // fieldsOf lists the keys of a section in their order.
@@ -32,6 +33,7 @@ func fieldsOf(section reflect.Type) []field {
 			name: tag.Get("yaml"), index: i, typ: f.Type, doc: tag.Get("doc"), def: def, hasDef: hasDef,
 			oneof: choices(tag), min: tag.Get("min"), max: tag.Get("max"),
 			required: tag.Get("required") == "true", comma: tag.Get("list") == "comma", example: tag.Get("example"),
+			short: tag.Get("short") == "true",
 		})
 	}
 	return fields
@@ -56,6 +58,9 @@ var (
 func isSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != secretType && t != patternType
 }
+
+// isSectionList tells lists whose entries are sections.
+func isSectionList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isSection(t.Elem()) }
 
 // join is the path of a key inside a section.
 func join(section, key string) string {

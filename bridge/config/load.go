@@ -43,6 +43,7 @@ func parse(data []byte, env Lookup, read func(path string) ([]byte, error)) (*Ta
 	d.section(root, reflect.ValueOf(task).Elem(), "", 0)
 	d.requireAll()
 	d.readSecrets(task, read)
+	task.fillOutputs(d)
 	(&rules{Task: task, decoder: d}).check()
 	if len(d.problems) > 0 {
 		d.problems.sort()

@@ -34,17 +34,3 @@ type Names struct {
 	Namespace      string `yaml:"namespace" default:"com.attunity.queue.msg" doc:"Avro namespace of what all tables share."`
 	TableNamespace string `yaml:"table_namespace" default:"{namespace}.{task}.{schema}.{table}" doc:"Avro namespace of one table's records, over {namespace}, {task}, {schema} and {table}; {table} must be in it, and {namespace} must stand alone between dots."`
 }
-
-// Key modes.
-const (
-	KeyPrimary     = "primary_key"
-	KeyTable       = "schema_and_table"
-	KeyTransaction = "transaction_id"
-	KeyNone        = "none"
-)
-
-// Key says what record keys are.
-type Key struct {
-	Mode   string `yaml:"mode" default:"primary_key" oneof:"primary_key|schema_and_table|transaction_id|none" doc:"What the key is. Records with equal keys keep their order; primary_key keeps the order of every row."`
-	Format string `yaml:"format" default:"text" oneof:"text|avro" doc:"How the key columns are written: as text, or as an Avro record."`
-}

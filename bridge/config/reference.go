@@ -75,8 +75,11 @@ func writeSection(b *strings.Builder, section reflect.Value, indent string) {
 func eachSection(section reflect.Value, path, doc string, visit func(path, doc string, section reflect.Value)) {
 	visit(path, doc, section)
 	for _, f := range fieldsOf(section.Type()) {
-		if isSection(f.typ) {
+		switch {
+		case isSection(f.typ):
 			eachSection(section.Field(f.index), join(path, f.name), f.doc, visit)
+		case isSectionList(f.typ):
+			eachSection(reflect.New(f.typ.Elem()).Elem(), join(path, f.name)+"[]", f.doc, visit)
 		}
 	}
 }

@@ -8,7 +8,15 @@ import (
 	"testing"
 )
 
-func everyField(visit func(path string, f field)) { walk(reflect.TypeFor[Task](), "", visit) }
+// everyField visits the keys of a task and those of the entries of its lists.
+func everyField(visit func(path string, f field)) {
+	walk(reflect.TypeFor[Task](), "", func(path string, f field) {
+		visit(path, f)
+		if isSectionList(f.typ) {
+			walk(f.typ.Elem(), path+"[]", visit)
+		}
+	})
+}
 
 func TestEveryFieldIsDocumented(t *testing.T) {
 	t.Parallel()
@@ -86,7 +94,7 @@ func TestMarkdownShowsEveryKeyWithItsDefault(t *testing.T) {
 		if !strings.Contains(row, f.doc) || strings.Count(row, "|") != 5 {
 			t.Errorf("row of %s: %q", path, row)
 		}
-		if shown := "| `" + f.def + "` |"; f.def != "" && f.typ.Kind() == reflect.String && !strings.Contains(row, shown) {
+		if shown := "| `" + f.def + "` |"; f.def != "" && !strings.Contains(path, "[]") && f.typ.Kind() == reflect.String && !strings.Contains(row, shown) {
 			t.Errorf("row of %s does not show %s", path, shown)
 		}
 	})
@@ -105,7 +113,7 @@ func TestYAMLShowsTheRealDefaults(t *testing.T) {
 	}
 	all := regexp.MustCompile(`(?m)^( *)#([a-z])`).ReplaceAllString(b.String(), "$1$2")
 	keys := 0
-	everyField(func(string, field) { keys++ })
+	walk(reflect.TypeFor[Task](), "", func(string, field) { keys++ })
 	if got := len(regexp.MustCompile(`(?m)^ *[a-z_]+:`).FindAllString(all, -1)); got != keys {
 		t.Errorf("%d keys shown, there are %d", got, keys)
 	}
@@ -119,6 +127,7 @@ func TestYAMLShowsTheRealDefaults(t *testing.T) {
 	if len(d.problems) > 0 {
 		t.Fatal(d.problems)
 	}
+	uncommented.fillOutputs(d)
 	uncommented.resolve(hostName())
 	emptyToNil(reflect.ValueOf(uncommented).Elem())
 	if !reflect.DeepEqual(asIs, uncommented) {
@@ -133,6 +142,10 @@ func emptyToNil(v reflect.Value) {
 		v.SetZero()
 	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0:
 		v.SetZero()
+	case isSectionList(v.Type()):
+		for i := range v.Len() {
+			emptyToNil(v.Index(i))
+		}
 	case isSection(v.Type()):
 		for i := range v.NumField() {
 			emptyToNil(v.Field(i))

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// resolve fills in the placeholders that are known now and replaces auto and what other settings imply.
+// resolve fills in the placeholders that are known now and what other settings imply.
 func (t *Task) resolve(host string) {
 	known := strings.NewReplacer("{task}", t.Name, "{host}", host)
 	for _, text := range []*string{&t.Server, &t.Kafka.ClientID, &t.Kafka.Topic, &t.Kafka.MetadataTopic, &t.Kafka.ControlTopic, &t.Checkpoint.Topic} {
 		*text = known.Replace(*text)
 	}
-	if t.usesRegistry() {
-		t.Qlik.Envelope = false
-	}
-	if t.Qlik.Metadata == MetadataAuto {
-		t.Qlik.Metadata = MetadataTopic
-		if t.usesRegistry() {
-			t.Qlik.Metadata = MetadataRegistry
+	t.Source.Database = t.Source.databaseName()
+	for i := range t.Envelopes {
+		o := &t.Envelopes[i]
+		known := strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name, "{database}", topicPart(t.Source.Database))
+		for _, text := range []*string{&o.Topic, &o.MetadataTopic} {
+			*text = known.Replace(*text)
 		}
+		o.SubjectStrategy = strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name).Replace(o.Subject())
 	}
 	if isHTTPS(t.SchemaRegistry.URL) {
 		t.SchemaRegistry.TLS.Enabled = true
@@ -31,14 +31,18 @@ func (t *Task) Summary() string {
 	for i, p := range t.Source.Tables {
 		tables[i] = p.String()
 	}
-	schemas := "no schema registry"
-	if t.SchemaRegistry.Enabled() {
-		schemas = "registry " + t.SchemaRegistry.URL
+	var b strings.Builder
+	fmt.Fprintf(&b, "task        %s\nsource      %s, layout %s, tables %s\n", t.Name, t.Source.Engine, t.Source.Layout, strings.Join(tables, " "))
+	for i := range t.Envelopes {
+		o := &t.Envelopes[i]
+		schemas := "no schema registry"
+		if t.UsesRegistry(o) {
+			schemas = "registry " + t.SchemaRegistry.URL
+		}
+		fmt.Fprintf(&b, "messages    envelope %s, format %s, %s, metadata %s, key %s, topic %s\n", o.Envelope, o.Format, schemas, o.Metadata, o.Key.Mode, o.Topic)
 	}
-	return fmt.Sprintf("task        %s\nsource      %s, layout %s, tables %s\nmessages    envelope %s, format %s, %s, metadata %s, key %s\nkafka       %s, topic %s\ndelivery    %s, checkpoint in %s\n",
-		t.Name, t.Source.Engine, t.Source.Layout, strings.Join(tables, " "),
-		t.Envelope, t.Format, schemas, t.Qlik.Metadata, t.Key.Mode,
-		strings.Join(t.Kafka.Brokers, ","), t.Kafka.Topic, t.Delivery, t.checkpointPlace())
+	fmt.Fprintf(&b, "kafka       %s\ndelivery    %s, checkpoint in %s\n", strings.Join(t.Kafka.Brokers, ","), t.Delivery, t.checkpointPlace())
+	return b.String()
 }
 
 func (t *Task) checkpointPlace() string {

@@ -21,9 +21,8 @@ func (r *rules) check() {
 	r.checkSource()
 	r.checkHorizon()
 	r.checkFullLoad()
-	r.checkFormat()
+	r.checkOutputs()
 	r.checkQlik()
-	r.checkKey()
 	r.checkKafka()
 	r.checkSASL()
 	r.checkCheckpoint()
@@ -89,42 +88,7 @@ func (r *rules) checkNames() {
 	if r.Server == "" {
 		r.wrong("server", "remove it for the name of this machine", "is empty")
 	}
-	r.checkTopic("kafka.topic", r.Kafka.Topic, "{task}", "{schema}", "{table}")
-	r.checkTopic("kafka.metadata_topic", r.Kafka.MetadataTopic, "{task}")
-	r.checkTopic("kafka.control_topic", r.Kafka.ControlTopic, "{task}")
-	r.checkTopic("checkpoint.topic", r.Checkpoint.Topic, "{task}")
-	for _, pair := range [][2]string{{"kafka.metadata_topic", "kafka.topic"}, {"checkpoint.topic", "kafka.topic"}, {"checkpoint.topic", "kafka.metadata_topic"},
-		{"kafka.control_topic", "kafka.topic"}, {"kafka.control_topic", "kafka.metadata_topic"}, {"kafka.control_topic", "checkpoint.topic"}} {
-		if r.topicOf(pair[0]) == r.topicOf(pair[1]) {
-			r.wrong(pair[0], "name another topic", "is %s, too", pair[1])
-		}
-	}
-}
-
-func (r *rules) topicOf(path string) string {
-	template := map[string]string{
-		"kafka.topic": r.Kafka.Topic, "kafka.metadata_topic": r.Kafka.MetadataTopic, "checkpoint.topic": r.Checkpoint.Topic,
-		"kafka.control_topic": r.Kafka.ControlTopic,
-	}[path]
-	return strings.ReplaceAll(template, "{task}", r.Name)
-}
-
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
-
-// checkTopic checks a topic template; what stands for schema and table is checked when the tables are known.
-func (r *rules) checkTopic(path, template string, known ...string) {
-	for _, p := range placeholder.FindAllString(template, -1) {
-		if !slices.Contains(known, p) {
-			r.wrong(path, "known: "+strings.Join(known, ", "), "has the unknown placeholder %s", p)
-		}
-	}
-	literal := placeholder.ReplaceAllString(template, "x")
-	if !legalName.MatchString(literal) || literal == "." || literal == ".." {
-		r.wrong(path, "use letters, digits, dot, underscore and hyphen", "is not a topic name")
-	}
-	if len(r.topicOf(path)) > maxTopic {
-		r.wrong(path, "", "is longer than the %d characters of a topic name", maxTopic)
-	}
+	r.checkTopics()
 }
 
 // checkLimits compares bounds with each other.

@@ -31,7 +31,7 @@ func (r *rules) checkMarkers() {
 		r.wrong("source.deduplicate", "raise source.horizon.lookback_rows", "has no effect with source.horizon.lookback_rows 0: published sequences are not remembered")
 	}
 	const fix = "set format: json and qlik.metadata: topic, or remove it"
-	topic := r.Format == FormatJSON && r.Qlik.Metadata != MetadataNone
+	topic := r.hasMarkerTopic()
 	if r.Source.GapMarker && !topic {
 		r.wrong("source.gap_marker", fix, "needs a metadata topic in JSON")
 	}
@@ -41,6 +41,18 @@ func (r *rules) checkMarkers() {
 	if r.Source.Qlik.Truncate == "marker" && !topic {
 		r.wrong("source.qlik.truncate", fix, "needs a metadata topic in JSON")
 	}
+}
+
+// hasMarkerTopic tells that markers have somewhere to go, and that every metadata topic can take them.
+func (r *rules) hasMarkerTopic() (some bool) {
+	for i := range r.Envelopes {
+		if o := &r.Envelopes[i]; o.HasMetadataTopic() {
+			if some = o.Format == FormatJSON; !some {
+				return false
+			}
+		}
+	}
+	return some
 }
 
 func (r *rules) checkTables() {

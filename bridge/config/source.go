@@ -35,6 +35,8 @@ type Source struct {
 	DSN    Secret `yaml:"dsn" required:"true" example:"${SOURCE_DSN}" doc:"Connection string in the form of the engine's driver: sqlserver://user:password@host?database=name, postgres://user:password@host/name, user:password@tcp(host)/name, or the path of an SQLite file (where a leading file: is part of SQLite's own syntax)."`
 	Layout string `yaml:"layout" default:"qlik" oneof:"qlik|sqlserver-cdc" doc:"Kind of change tables: qlik is Qlik's Store Changes; sqlserver-cdc is SQL Server's own change data capture."`
 
+	Database string `yaml:"database" example:"shop" doc:"Name of the database where messages and topics tell it; empty = as the connection string names it, main for SQLite."`
+
 	Tables TablePatterns          `yaml:"tables" default:"[\"*\"]" doc:"Base tables to stream: exact names, patterns with *, exclusions with a leading !. A name is schema.table, in SQLite the table alone. A dot, a star or a leading ! that belongs to a name is quoted: dbo.\"a.b\" or dbo.[a.b]."`
 	Keys   map[TableName][]string `yaml:"keys" example:"{dbo.orders: [id]}" doc:"Key columns, in key order, of tables whose key the catalog does not tell."`
 

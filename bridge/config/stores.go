@@ -25,7 +25,7 @@ type SchemaRegistry struct {
 	Username        string        `yaml:"username" doc:"User for basic authentication."`
 	Password        Secret        `yaml:"password" example:"${REGISTRY_PASSWORD}" doc:"Its password."`
 	Bearer          Secret        `yaml:"bearer" doc:"Bearer token instead of user and password."`
-	SubjectStrategy string        `yaml:"subject_strategy" default:"topic" oneof:"topic|record|topic_record" doc:"How subjects are named. Tables that share a topic need record or topic_record."`
+	SubjectStrategy string        `yaml:"subject_strategy" default:"topic" doc:"How subjects are named: topic, record, topic_record as Confluent's clients know them, or a template over {task}, {envelope}, {topic}, {record} and {part}, which is key or value. Tables that share a topic need {record}; tables that would share a subject are stopped."`
 	Compatibility   string        `yaml:"compatibility" oneof:"|BACKWARD|BACKWARD_TRANSITIVE|FORWARD|FORWARD_TRANSITIVE|FULL|FULL_TRANSITIVE|NONE" doc:"Compatibility of subjects that the task creates; empty leaves the registry's own. Subjects that exist are never changed."`
 	Timeout         time.Duration `yaml:"timeout" default:"10s" min:"100ms" max:"10m" doc:"Time for one request."`
 	TLS             TLS           `yaml:"tls" doc:"Encryption; on with an https URL."`

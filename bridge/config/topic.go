@@ -11,13 +11,9 @@ import (
 
 var schemaPart = regexp.MustCompile(`\{schema\}.?`)
 
-// SharedTopic reports whether tables share topics on purpose.
-func (k *Kafka) SharedTopic() bool { return !strings.Contains(k.Topic, "{table}") }
+func sharedTopic(template string) bool { return !strings.Contains(template, "{table}") }
 
-// TopicFor gives the topic of a table's messages. The only error is a name that is too long; two tables can get one name only where the
-// template leaves something out, or where dots inside their names meet those of the template.
-func (k *Kafka) TopicFor(id change.TableID) (string, error) {
-	template := k.Topic
+func topicFor(template string, id change.TableID) (string, error) {
 	if id.Schema == "" {
 		template = schemaPart.ReplaceAllString(template, "")
 	}
@@ -28,9 +24,9 @@ func (k *Kafka) TopicFor(id change.TableID) (string, error) {
 	return topic, nil
 }
 
-// topicPart makes a name legal in a topic.
+// topicPart makes a name legal in a topic; envelope.OriginalName undoes it.
 func topicPart(name string) string {
-	if name == "" || legalName.MatchString(name) {
+	if name == "" || legalName.MatchString(name) && envelope.OriginalName(name) == name {
 		return name
 	}
 	return envelope.AvroName(name)

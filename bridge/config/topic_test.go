@@ -24,12 +24,12 @@ func TestTopicFor(t *testing.T) {
 		{"{schema}.{table}", change.TableID{Schema: "dbo", Name: "{schema}"}, "dbo._u007Bschema_u007D"},
 		{"{schema}.{table}", change.TableID{Schema: "dbo", Name: "order-items_2.old"}, "dbo.order-items_2.old"},
 	} {
-		k := Kafka{Topic: c.template}
+		k := Output{Topic: c.template}
 		if got, err := k.TopicFor(c.id); err != nil || got != c.want {
 			t.Errorf("%s for %s = %q, %v; want %q", c.template, c.id, got, err, c.want)
 		}
 	}
-	k := Kafka{Topic: "{schema}.{table}"}
+	k := Output{Topic: "{schema}.{table}"}
 	for _, id := range []change.TableID{{Name: strings.Repeat("x", 250)}, {Name: "."}, {Name: ""}} {
 		if got, err := k.TopicFor(id); err == nil {
 			t.Errorf("%s passed as %q", id, got)
@@ -39,7 +39,7 @@ func TestTopicFor(t *testing.T) {
 
 func TestCase63_TablesThatTopicsDoNotAllow(t *testing.T) {
 	t.Parallel()
-	k := Kafka{Topic: "{schema}.{table}"}
+	k := Output{Topic: "{schema}.{table}"}
 	if got, err := k.TopicFor(change.TableID{Schema: "dbo", Name: "&Test Orders"}); err != nil || got != "dbo._u0026Test_u0020Orders" {
 		t.Error(got, err)
 	}

@@ -118,8 +118,10 @@ func (a *app) newTailer(f *tailFlags) (*tailer, func(), error) {
 		if task, err = a.load(f.file); err != nil {
 			return nil, nil, err
 		}
-		if f.metadata == "" && task.Format == config.FormatAvro && task.Qlik.Metadata == config.MetadataTopic {
-			f.metadata = task.Kafka.MetadataTopic
+		for i := range task.Envelopes {
+			if o := &task.Envelopes[i]; f.metadata == "" && o.Format == config.FormatAvro && o.HasMetadataTopic() {
+				f.metadata = o.MetadataTopic
+			}
 		}
 	}
 	if len(f.brokers) > 0 {

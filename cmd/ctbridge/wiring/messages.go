@@ -7,18 +7,14 @@ import (
 	"ctbridge/bridge"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
-	"ctbridge/bridge/envelope/qlik"
 	"ctbridge/metrics"
 	"ctbridge/schema"
-	"ctbridge/schema/avro"
 	"ctbridge/schema/registry"
 )
 
 // messages is how events become bytes.
 type messages struct {
-	envelope envelope.Envelope
-	format   bridge.Format
-	notices  bridge.Format    // of metadata messages
+	outputs  []bridge.Output
 	registry *registry.Client // nil without one
 }
 
@@ -37,42 +33,61 @@ func (m *messages) Close() error {
 	return m.registry.Close()
 }
 
-// envelopes builds each output format family.
-var envelopes = map[string]func(t *config.Task, f qlik.Format) (envelope.Envelope, error){
-	"qlik": newQlik,
-}
-
 func newMessages(t *config.Task, m *metrics.Metrics, log *slog.Logger) (*messages, error) {
-	out := &messages{format: schema.JSON{}, notices: schema.JSON{}}
-	kind := qlik.JSON
-	switch {
-	case t.Format == config.FormatAvro && t.SchemaRegistry.Enabled():
-		client, err := NewRegistry(&t.SchemaRegistry, m.SchemaRegistered, log)
-		if err != nil {
-			return nil, err
+	out := &messages{}
+	for i := range t.Envelopes {
+		if t.UsesRegistry(&t.Envelopes[i]) && out.registry == nil {
+			client, err := NewRegistry(&t.SchemaRegistry, m.SchemaRegistered, log)
+			if err != nil {
+				return nil, err
+			}
+			out.registry = client
 		}
-		out.registry = client
-		out.format, kind = schema.NewRegistered(client, schema.Strategy(t.SchemaRegistry.SubjectStrategy)), qlik.AvroRegistry
-	case t.Format == config.FormatAvro:
-		out.format, out.notices, kind = schema.Avro{}, schema.Avro{}, qlik.Avro
 	}
 	var err error
-	out.envelope, err = envelopes[t.Envelope](t, kind)
+	out.outputs, err = Outputs(t, out.registry)
 	return out, err
 }
 
-func newQlik(t *config.Task, format qlik.Format) (envelope.Envelope, error) {
-	q, n := &t.Qlik, &t.Qlik.Names
-	return qlik.New(qlik.Options{
-		Task: t.Name, Server: t.Server, Format: format, Envelope: q.Envelope, LogicalTypes: q.LogicalTypes, BeforeImage: q.BeforeImage,
-		DeleteRowIn: qlik.Place(q.DeleteRowIn), KeyChange: qlik.KeyChange(q.KeyChange), IncludeSourceName: qlik.SourceName(q.IncludeSourceName),
-		ExternalSchemaID: q.ExternalSchemaID, Metadata: q.Metadata == config.MetadataTopic, MetadataKey: qlik.MetadataKey(q.MetadataKey),
-		Names: qlik.Names{
-			Data: n.Data, BeforeData: n.BeforeData, Headers: n.Headers, DataRecord: n.DataRecord, Row: n.Row, KeyRecord: n.KeyRecord,
-			HeadersRecord: n.HeadersRecord, Namespace: n.Namespace, TableNamespace: n.TableNamespace,
-		},
-		SchemaText: avro.SchemaText,
-	})
+// Outputs builds what a task publishes. The registry keeps the schemas of outputs that use one; nothing is asked of it yet.
+func Outputs(t *config.Task, r schema.Registry) ([]bridge.Output, error) {
+	outputs := make([]bridge.Output, len(t.Envelopes))
+	for i := range t.Envelopes {
+		var err error
+		if outputs[i], err = newOutput(t, &t.Envelopes[i], r); err != nil {
+			return nil, err
+		}
+	}
+	return outputs, nil
+}
+
+func newOutput(t *config.Task, o *config.Output, r schema.Registry) (out bridge.Output, err error) {
+	out = bridge.Output{
+		Name: o.Name, Format: formatOf(t, o, r), Topic: o.TopicFor, SharedTopics: o.SharedTopic(),
+		KeyMode: envelope.KeyMode(o.Key.Mode), KeyColumns: o.Key.ColumnsOf, Tombstones: o.Tombstones == "true",
+	}
+	if o.HasMetadataTopic() {
+		out.MetadataTopic, out.MetadataFormat, out.Notices = o.MetadataTopic, o.Format, out.Format
+	}
+	switch o.Key.Format {
+	case config.FormatAvro:
+		out.KeyFormat = out.Format
+	case config.FormatJSON:
+		out.KeyFormat = schema.JSON{}
+	}
+	out.Envelope, err = newEnvelope(t, o)
+	return out, err
+}
+
+// formatOf is JSON, Avro through the registry, or plain Avro where there is none.
+func formatOf(t *config.Task, o *config.Output, r schema.Registry) bridge.Format {
+	switch {
+	case o.Format != config.FormatAvro:
+		return schema.JSON{}
+	case t.UsesRegistry(o):
+		return schema.NewRegistered(r, schema.Strategy(o.SubjectStrategy))
+	}
+	return schema.Avro{}
 }
 
 // NewRegistry builds the client of the schema_registry section; registered hears of every new schema.

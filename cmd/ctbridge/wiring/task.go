@@ -14,7 +14,6 @@ import (
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
-	"ctbridge/bridge/envelope"
 	"ctbridge/metrics"
 	"ctbridge/schema"
 	"ctbridge/source"
@@ -92,13 +91,7 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 		OnReset: bridge.ResetPolicy(t.Source.OnReset), GapMarker: t.Source.GapMarker, Deduplicate: t.Source.Deduplicate,
 		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables), Headers: schema.JSON{}, Observer: observer, Log: log, Now: time.Now,
 	}
-	out := bridge.Output{
-		Name: t.Envelope, Envelope: messages.envelope, Format: messages.format, Notices: messages.notices,
-		Topic: t.Kafka.TopicFor, SharedTopics: t.Kafka.SharedTopic(), KeyMode: envelope.KeyMode(t.Key.Mode),
-	}
-	if t.Key.Format == config.FormatAvro {
-		out.KeyFormat = messages.format
-	}
+	o.Outputs = messages.outputs
 	load, start := &t.FullLoad, t.Source.StartAt.Start()
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
 	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
@@ -106,15 +99,15 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 	if load.Mode == config.FullLoadWhenNeeded {
 		o.OnReset = bridge.ResetResnapshot
 	}
-	if t.Qlik.Metadata == config.MetadataTopic {
-		out.MetadataTopic, out.MetadataFormat = t.Kafka.MetadataTopic, t.Format
-		o.OwnTopics = append(o.OwnTopics, out.MetadataTopic)
-		o.NoticesFirst = t.Delivery == config.AtLeastOnce
+	for i := range o.Outputs {
+		if topic := o.Outputs[i].MetadataTopic; topic != "" {
+			o.OwnTopics = append(o.OwnTopics, topic)
+			o.NoticesFirst = t.Delivery == config.AtLeastOnce
+		}
 	}
 	if t.Checkpoint.Store == config.StoreKafka {
 		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
 	}
-	o.Outputs = []bridge.Output{out}
 	return o
 }
 
