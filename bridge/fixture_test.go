@@ -92,7 +92,14 @@ func (l *ledger) Publish(_ context.Context, r *change.Record) error {
 			return err
 		}
 	}
-	l.pending = append(l.pending, r.Topic+" "+string(r.Key)+" "+string(r.Value))
+	line := r.Topic + " " + string(r.Key) + " " + string(r.Value)
+	if r.Value == nil {
+		line += "tombstone"
+	}
+	for _, h := range r.Headers {
+		line += " " + h.Name + "=" + string(h.Value)
+	}
+	l.pending = append(l.pending, line)
 	return nil
 }
 

@@ -33,6 +33,11 @@ type Sink interface {
 // runner.
 type Encoder = envelope.Encoder
 
+// Registering is a Format whose schemas lie under subjects, which no two tables may share: their schemas would replace each other.
+type Registering interface {
+	Subject(topic, part string, n *envelope.Node) (string, error)
+}
+
 // Format compiles trees into encoders for one topic. With a schema registry it registers the schema before it returns (I9).
 type Format interface {
 	Value(ctx context.Context, topic string, n *envelope.Node) (Encoder, error)

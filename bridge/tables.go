@@ -149,7 +149,7 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped && !t.differs(captured) {
 		return nil
 	}
-	topics, err := r.topicsOf(id, c)
+	topics, err := r.topicsOf(captured.Table, c)
 	for i := 0; err == nil && i < len(topics); i++ {
 		err = r.sink.EnsureTopic(ctx, topics[i], change.DataTopic)
 	}

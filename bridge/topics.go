@@ -10,38 +10,67 @@ import (
 	"ctbridge/source"
 )
 
-// claims gives each topic the one table and output that may use it. Different tables can come to one name where dots inside their names meet
-// those of the template, or where a name that had to be adjusted meets one that is spelled so. Their keys would mix, and readers could not
-// tell them apart.
-type claims map[string]claim
+// claims gives each topic, and each subject of a schema registry, the one table and output that may use it. Different tables can come to one name
+// where dots inside their names meet those of the template, or where a name that had to be adjusted meets one that is spelled so. Their keys
+// would mix, and readers could not tell them apart.
+type claims struct{ topics, subjects map[string]claim }
 
 type claim struct {
 	table  change.TableID
 	output int
 }
 
-// claims lets a table keep its topics: one that streams now goes before one that has published earlier, and that before a new one.
+// claims lets a table keep its names: one that streams now goes before one that has published earlier, and that before a new one.
 func (r *Runner) claims(found source.Discovery) claims {
-	c := make(claims)
+	c := claims{make(map[string]claim), make(map[string]claim)}
 	for _, captured := range found.Tables {
-		r.claim(c, captured.Table.ID)
+		r.claim(c, captured.Table.ID, captured.Table)
 	}
 	for _, problem := range found.Problems {
-		r.claim(c, problem.Table)
+		r.claim(c, problem.Table, nil)
 	}
 	return c
 }
 
-func (r *Runner) claim(c claims, id change.TableID) {
+// claim takes the names of a table; the subjects of one whose columns are not known cannot be told.
+func (r *Runner) claim(c claims, id change.TableID, version *change.Table) {
 	for i := range r.options.Outputs {
 		topic, err := r.options.Outputs[i].Topic(id)
 		if err != nil {
 			continue // admit tells
 		}
-		if other, taken := c[topic]; !taken || r.hold(id) > r.hold(other.table) {
-			c[topic] = claim{id, i}
+		r.take(c.topics, topic, claim{id, i})
+		for _, subject := range r.options.Outputs[i].subjects(topic, version) {
+			r.take(c.subjects, subject, claim{id, i})
 		}
 	}
+}
+
+func (r *Runner) take(names map[string]claim, name string, own claim) {
+	if other, taken := names[name]; !taken || r.hold(own.table) > r.hold(other.table) {
+		names[name] = own
+	}
+}
+
+// subjects lists where the schemas of a table go. What cannot be declared has none: the table's first event tells why.
+func (o *Output) subjects(topic string, version *change.Table) (out []string) {
+	values, registering := o.Format.(Registering)
+	if !registering || version == nil {
+		return nil
+	}
+	declared, err := o.Envelope.Declare(version)
+	if err != nil {
+		return nil
+	}
+	if subject, err := values.Subject(topic, "value", declared.Value); err == nil {
+		out = append(out, subject)
+	}
+	if keys, registering := o.KeyFormat.(Registering); registering && declared.Key != nil {
+		if subject, err := keys.Subject(topic, "key", declared.Key); err == nil {
+			out = append(out, subject)
+		}
+	}
+	return out
 }
 
 // hold ranks a table's right to its topic.
@@ -55,35 +84,42 @@ func (r *Runner) hold(id change.TableID) int {
 	return 0
 }
 
-// topicsOf gives a table's topics, of each output one; an error of class Table where one belongs to another table, to another output or to the
-// task itself.
-func (r *Runner) topicsOf(id change.TableID, c claims) ([]string, error) {
+// topicsOf gives a table's topics, of each output one; an error of class Table where one, or a subject, belongs to another table, to another output
+// or to the task itself.
+func (r *Runner) topicsOf(version *change.Table, c claims) ([]string, error) {
 	topics := make([]string, len(r.options.Outputs))
 	for i := range r.options.Outputs {
-		topic, err := r.options.Outputs[i].Topic(id)
-		if err == nil {
-			err = r.refuseTopic(topic, claim{id, i}, c[topic])
-		}
+		o := &r.options.Outputs[i]
+		topic, err := o.Topic(version.ID)
 		if err != nil {
 			return nil, err
+		}
+		if slices.Contains(r.options.OwnTopics, topic) {
+			return nil, fault.New(fault.Table, "topic "+topic, fmt.Errorf("table %s would share it with the task's own records", quoted(version.ID)),
+				"set kafka.topic, kafka.metadata_topic or checkpoint.topic to another name, or leave the table out in source.tables")
+		}
+		if err := r.refuse("topic "+topic, "kafka.topic", claim{version.ID, i}, c.topics[topic], o.SharedTopics); err != nil {
+			return nil, err
+		}
+		for _, subject := range o.subjects(topic, version) {
+			if err := r.refuse("subject "+subject, "schema_registry.subject_strategy", claim{version.ID, i}, c.subjects[subject], false); err != nil {
+				return nil, err
+			}
 		}
 		topics[i] = topic
 	}
 	return topics, nil
 }
 
-func (r *Runner) refuseTopic(topic string, own, owner claim) error {
-	output := &r.options.Outputs[own.output]
+// refuse tells who owns a name that a table would use, too.
+func (r *Runner) refuse(name, key string, own, owner claim, shared bool) error {
 	switch {
-	case slices.Contains(r.options.OwnTopics, topic):
-		return fault.New(fault.Table, "topic "+topic, fmt.Errorf("table %s would share it with the task's own records", quoted(own.table)),
-			"set kafka.topic, kafka.metadata_topic or checkpoint.topic to another name, or leave the table out in source.tables")
 	case owner.output != own.output:
-		return fault.New(fault.Table, "topic "+topic, fmt.Errorf("table %s in output %s would share it with table %s in output %s",
-			quoted(own.table), output.Name, quoted(owner.table), r.options.Outputs[owner.output].Name), "set the topic of one output to a template with {envelope}")
-	case owner.table != own.table && !output.SharedTopics:
-		return fault.New(fault.Table, "topic "+topic, fmt.Errorf("table %s would share it with table %s", quoted(own.table), quoted(owner.table)),
-			"set kafka.topic to a template that tells them apart, or leave one of them out in source.tables")
+		return fault.New(fault.Table, name, fmt.Errorf("table %s in output %s would share it with table %s in output %s", quoted(own.table),
+			r.options.Outputs[own.output].Name, quoted(owner.table), r.options.Outputs[owner.output].Name), "set "+key+" to a template with {envelope}")
+	case owner.table != own.table && !shared:
+		return fault.New(fault.Table, name, fmt.Errorf("table %s would share it with table %s", quoted(own.table), quoted(owner.table)),
+			"set "+key+" to a template that tells them apart, or leave one of them out in source.tables")
 	}
 	return nil
 }
