@@ -55,15 +55,7 @@ func (r *Runner) boundary(ctx context.Context, t *table) (change.Position, error
 	if err != nil || !ok {
 		return seen, err
 	}
-	return justBelow(first), nil
-}
-
-// justBelow is a position that separates everything below p from p: no position ends with a byte below '0', so that nothing lies between.
-func justBelow(p change.Position) change.Position {
-	if p == "" {
-		return ""
-	}
-	return p[:len(p)-1] + change.Position(p[len(p)-1]-1) + "~"
+	return first.JustBelow(), nil
 }
 
 // readEarlier compiles readers for the structures that unread rows still have. Where a structure can no longer be read without hiding a value, its

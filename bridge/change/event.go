@@ -36,6 +36,14 @@ func (o Op) String() string {
 // position comes before every other.
 type Position string
 
+// JustBelow is a position that separates everything below p from p: no position ends with a byte below '0', so that nothing lies between.
+func (p Position) JustBelow() Position {
+	if p == "" {
+		return ""
+	}
+	return p[:len(p)-1] + Position(p[len(p)-1]-1) + "~"
+}
+
 // Event is one change of one row: both images together (I7), with what the source knows of its transaction.
 type Event struct {
 	Table    *Table

@@ -13,16 +13,33 @@ func (t *Task) resolve(host string) {
 	}
 	t.Source.Database = t.Source.databaseName()
 	for i := range t.Envelopes {
-		o := &t.Envelopes[i]
-		known := strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name, "{database}", topicPart(t.Source.Database))
-		for _, text := range []*string{&o.Topic, &o.MetadataTopic} {
-			*text = known.Replace(*text)
-		}
-		o.SubjectStrategy = strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name).Replace(o.Subject())
+		t.resolveOutput(&t.Envelopes[i])
 	}
 	if isHTTPS(t.SchemaRegistry.URL) {
 		t.SchemaRegistry.TLS.Enabled = true
 	}
+}
+
+func (t *Task) resolveOutput(o *Output) {
+	known := strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name, "{database}", topicPart(t.Source.Database))
+	for _, text := range []*string{&o.Topic, &o.MetadataTopic} {
+		*text = known.Replace(*text)
+	}
+	o.SubjectStrategy = strings.NewReplacer("{task}", t.Name, "{envelope}", o.Name).Replace(o.Subject())
+}
+
+// As is the task with one output, of that envelope and format and otherwise as the task has it.
+func (t *Task) As(envelope, format string) *Task {
+	out := *t
+	o := out.base()
+	o.Name, o.Envelope, o.Format = envelope, envelope, format
+	if format == FormatAvro && envelope != EnvelopeQlik && !t.SchemaRegistry.Enabled() {
+		out.SchemaRegistry.URL = "http://registry.invalid" // nothing else names their schemas
+	}
+	o.decide(out.SchemaRegistry.Enabled())
+	out.resolveOutput(&o)
+	out.Envelopes = []Output{o}
+	return &out
 }
 
 // Summary says in a few lines what the task does, without secrets.

@@ -1,6 +1,9 @@
 package wiring
 
 import (
+	"maps"
+	"slices"
+
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
@@ -12,6 +15,9 @@ import (
 var envelopes = map[string]func(t *config.Task, o *config.Output, columns []string) (envelope.Envelope, error){
 	config.EnvelopeQlik: newQlik,
 }
+
+// Envelopes lists the names of all envelopes.
+func Envelopes() []string { return slices.Sorted(maps.Keys(envelopes)) }
 
 // newEnvelope builds the envelope of an output, whose tables may have keys of their own.
 func newEnvelope(t *config.Task, o *config.Output) (envelope.Envelope, error) {
