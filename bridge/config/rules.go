@@ -23,6 +23,8 @@ func (r *rules) check() {
 	r.checkFullLoad()
 	r.checkOutputs()
 	r.checkQlik()
+	r.checkDatastream()
+	r.checkDebezium()
 	r.checkKafka()
 	r.checkSASL()
 	r.checkCheckpoint()

@@ -193,10 +193,20 @@ func (r *rules) checkFormats() {
 	}
 }
 
+// setsAny reports whether the file sets a key below a section.
+func (r *rules) setsAny(prefix string) bool {
+	for path := range r.set {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkSections refuses options of envelopes that are not published.
 func (r *rules) checkSections() {
 	for _, envelope := range []string{EnvelopeQlik, EnvelopeDatastream, EnvelopeDebezium} {
-		if r.has(envelope) && len(r.outputsOf(envelope)) == 0 && !r.broken("envelope") {
+		if r.setsAny(envelope+".") && len(r.outputsOf(envelope)) == 0 && !r.broken("envelope") {
 			r.wrong(envelope, "set envelope: "+envelope+", or remove it", "has no effect without envelope %s", envelope)
 		}
 	}

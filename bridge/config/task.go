@@ -11,12 +11,15 @@ type Task struct {
 
 	FullLoad FullLoad `yaml:"full_load" doc:"Reading base tables whole."`
 
-	Envelope   string    `yaml:"envelope" default:"qlik" oneof:"qlik|datastream|debezium" doc:"What a message looks like."`
-	Envelopes  []Output  `yaml:"envelopes" example:"[qlik, debezium]" doc:"Several outputs at once instead of envelope, each with topics of its own: names of envelopes, or the keys below. What an entry leaves out is as the task has it."`
-	Format     string    `yaml:"format" default:"json" oneof:"json|avro" doc:"How it is encoded. Avro uses the schema registry where one is configured, else (qlik only) the binary MessageEnvelope."`
-	Key        Key       `yaml:"key" doc:"Record keys."`
-	Tombstones string    `yaml:"tombstones" default:"auto" oneof:"auto|true|false" doc:"After each DELETE with a key, a record with the same key and no value, which makes compacted topics forget the row. auto: with envelope debezium."`
-	Qlik       QlikShape `yaml:"qlik" doc:"Options of the Qlik envelope."`
+	Envelope   string   `yaml:"envelope" default:"qlik" oneof:"qlik|datastream|debezium" doc:"What a message looks like."`
+	Envelopes  []Output `yaml:"envelopes" example:"[qlik, debezium]" doc:"Several outputs at once instead of envelope, each with topics of its own: names of envelopes, or the keys below. What an entry leaves out is as the task has it."`
+	Format     string   `yaml:"format" default:"json" oneof:"json|avro" doc:"How it is encoded. Avro uses the schema registry where one is configured, else (qlik only) the binary MessageEnvelope."`
+	Key        Key      `yaml:"key" doc:"Record keys."`
+	Tombstones string   `yaml:"tombstones" default:"auto" oneof:"auto|true|false" doc:"After each DELETE with a key, a record with the same key and no value, which makes compacted topics forget the row. auto: with envelope debezium."`
+
+	Qlik       QlikShape       `yaml:"qlik" doc:"Options of the Qlik envelope."`
+	Datastream DatastreamShape `yaml:"datastream" doc:"Options of the Datastream envelope."`
+	Debezium   DebeziumShape   `yaml:"debezium" doc:"Options of the Debezium envelope."`
 
 	Delivery   string     `yaml:"delivery" default:"exactly_once" oneof:"exactly_once|at_least_once" doc:"exactly_once writes records and checkpoint in one Kafka transaction; at_least_once writes the checkpoint after the acknowledgements, so that a crash can repeat records."`
 	Kafka      Kafka      `yaml:"kafka" doc:"The brokers and topics."`

@@ -7,13 +7,11 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
-	"ctbridge/bridge/envelope/qlik"
-	"ctbridge/schema/avro"
 )
 
 // envelopes builds the envelope of an output; columns are the message key of its tables where that is not their primary key.
 var envelopes = map[string]func(t *config.Task, o *config.Output, columns []string) (envelope.Envelope, error){
-	config.EnvelopeQlik: newQlik,
+	config.EnvelopeQlik: newQlik, config.EnvelopeDatastream: newDatastream, config.EnvelopeDebezium: newDebezium,
 }
 
 // Envelopes lists the names of all envelopes.
@@ -72,26 +70,4 @@ func joined(columns []string) string {
 		out += column + "\x00"
 	}
 	return out
-}
-
-func newQlik(t *config.Task, o *config.Output, columns []string) (envelope.Envelope, error) {
-	q, n := &t.Qlik, &t.Qlik.Names
-	registered := t.UsesRegistry(o)
-	format := qlik.JSON
-	switch {
-	case registered:
-		format = qlik.AvroRegistry
-	case o.Format == config.FormatAvro:
-		format = qlik.Avro
-	}
-	return qlik.New(qlik.Options{
-		Task: t.Name, Server: t.Server, Format: format, Envelope: q.Envelope && !registered, LogicalTypes: q.LogicalTypes, BeforeImage: q.BeforeImage,
-		DeleteRowIn: qlik.Place(q.DeleteRowIn), KeyChange: qlik.KeyChange(q.KeyChange), IncludeSourceName: qlik.SourceName(q.IncludeSourceName),
-		ExternalSchemaID: q.ExternalSchemaID, Metadata: o.HasMetadataTopic(), MetadataKey: qlik.MetadataKey(q.MetadataKey), KeyColumns: columns,
-		Names: qlik.Names{
-			Data: n.Data, BeforeData: n.BeforeData, Headers: n.Headers, DataRecord: n.DataRecord, Row: n.Row, KeyRecord: n.KeyRecord,
-			HeadersRecord: n.HeadersRecord, Namespace: n.Namespace, TableNamespace: n.TableNamespace,
-		},
-		SchemaText: avro.SchemaText,
-	})
 }
