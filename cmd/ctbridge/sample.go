@@ -30,7 +30,7 @@ func sampleEvent(operation string) *change.Event {
 	case "DELETE":
 		ev.Op, ev.After, ev.Changed = change.OpDelete, nil, change.Mask{0x01}
 	case "REFRESH":
-		*ev = change.Event{Table: ev.Table, Op: change.OpRefresh, After: ev.After}
+		*ev = change.Event{Table: ev.Table, Op: change.OpRefresh, After: ev.After, Load: &change.Load{Begin: ev.Timestamp, Fence: ev.Position, Row: 1}}
 	case keyChange:
 		ev.After = sampleRow(18, "new", "129.50")
 		ev.Changed = change.Mask{0x01}
