@@ -67,8 +67,8 @@ type Observer interface {
 
 // Commit is what one commit made durable.
 type Commit struct {
-	Counts  map[CommitKey]int
-	Records int
+	Counts  map[CommitKey]int // events, as the first output tells them
+	Records int               // of all outputs
 	Bytes   int
 	Took    time.Duration
 	// Oldest is the source time of the oldest event in the commit, zero where unknown.

@@ -104,8 +104,9 @@ type Runner struct {
 	polled     []*table      // parallel to the tables of the last poll
 	unsaved    bool          // the checkpoint must learn something although no row is published
 	loads      *loads
-	horizon    change.Position // of the last poll
-	started    bool            // everything has answered once
+	names      map[named][]string // subjects of tables
+	horizon    change.Position    // of the last poll
+	started    bool               // everything has answered once
 
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended
 	requests []Request                   // not answered yet; they outlive a session
@@ -208,7 +209,7 @@ func (r *Runner) open(ctx context.Context) error {
 	r.state.Publish(outputs)
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
-	r.batch, r.skipped = batch{}, nil
+	r.batch, r.skipped, r.names = batch{}, nil, make(map[named][]string)
 	for i := range r.options.Outputs {
 		if topic := r.options.Outputs[i].MetadataTopic; topic != "" {
 			if err := r.sink.EnsureTopic(ctx, topic, change.MetadataTopic); err != nil {

@@ -40,7 +40,7 @@ func (r *Runner) claim(c claims, id change.TableID, version *change.Table) {
 			continue // admit tells
 		}
 		r.take(c.topics, topic, claim{id, i})
-		for _, subject := range r.options.Outputs[i].subjects(topic, version) {
+		for _, subject := range r.subjects(i, topic, version) {
 			r.take(c.subjects, subject, claim{id, i})
 		}
 	}
@@ -52,10 +52,33 @@ func (r *Runner) take(names map[string]claim, name string, own claim) {
 	}
 }
 
-// subjects lists where the schemas of a table go. What cannot be declared has none: the table's first event tells why.
+// named is what subjects depend on: they are asked for again and again, and a declaration is not free.
+type named struct {
+	claim
+	keyed bool
+}
+
+// subjects lists where the schemas of a table go, in one output.
+func (r *Runner) subjects(output int, topic string, version *change.Table) []string {
+	o := &r.options.Outputs[output]
+	if _, registering := o.Format.(Registering); !registering || version == nil {
+		return nil
+	}
+	of := named{claim{version.ID, output}, len(version.Key) > 0}
+	known, asked := r.names[of]
+	if !asked {
+		known = o.subjects(topic, version)
+	}
+	if !asked && len(known) > 0 {
+		r.names[of] = known
+	}
+	return known
+}
+
+// subjects asks the declaration. What cannot be declared has none: the table's first event tells why.
 func (o *Output) subjects(topic string, version *change.Table) (out []string) {
 	values, registering := o.Format.(Registering)
-	if !registering || version == nil {
+	if !registering {
 		return nil
 	}
 	declared, err := o.Envelope.Declare(version)
@@ -101,7 +124,7 @@ func (r *Runner) topicsOf(version *change.Table, c claims) ([]string, error) {
 		if err := r.refuse("topic "+topic, "kafka.topic", claim{version.ID, i}, c.topics[topic], o.SharedTopics); err != nil {
 			return nil, err
 		}
-		for _, subject := range o.subjects(topic, version) {
+		for _, subject := range r.subjects(i, topic, version) {
 			if err := r.refuse("subject "+subject, "schema_registry.subject_strategy", claim{version.ID, i}, c.subjects[subject], false); err != nil {
 				return nil, err
 			}

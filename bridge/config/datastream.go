@@ -10,6 +10,7 @@ type DatastreamShape struct {
 	PositionFrom  string `yaml:"position_from" default:"stream" oneof:"stream|sequence" doc:"What the position in source_metadata holds: the source's own position where the change table has it, or the change sequence, which is another one for every change."`
 	TransactionID bool   `yaml:"transaction_id" default:"true" doc:"Write tx_id. PostgreSQL's is a number: a change table whose transaction ids are none needs false."`
 	FineTimes     string `yaml:"fine_times" default:"refuse" oneof:"refuse|text" doc:"Avro: times with a seventh fractional digit stop their table, or their columns are texts."`
+	PlainOffset   bool   `yaml:"plain_offset" default:"false" doc:"Avro: the offset of a time zone is a bare int, for libraries that take its logical type time-millis for a time of day."`
 	Absent        string `yaml:"absent" default:"refuse" oneof:"refuse|null" doc:"A new row in which columns were not captured stops its table, or has null there, which readers take for the value."`
 }
 

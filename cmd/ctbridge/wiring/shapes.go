@@ -37,7 +37,7 @@ func newDatastream(t *config.Task, _ *config.Output, columns []string) (envelope
 		Stream: d.Stream, Engine: datastream.Engine(t.Source.Engine), Layout: datastream.Layout(t.Source.Layout), Database: t.Source.Database,
 		ReadMethod: datastream.ReadMethod(d.ReadMethod), CDC: d.CDCMethod, Backfill: d.LoadMethod, UpdateType: datastream.UpdateType(d.UpdateType),
 		KeyColumns: columns, PositionFrom: datastream.PositionFrom(d.PositionFrom), OmitTransactionID: !d.TransactionID,
-		FineTimes: datastream.FineTimes(d.FineTimes), Absent: datastream.Absent(d.Absent),
+		PlainOffset: d.PlainOffset, FineTimes: datastream.FineTimes(d.FineTimes), Absent: datastream.Absent(d.Absent),
 	})
 }
 
