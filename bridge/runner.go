@@ -206,7 +206,7 @@ func (r *Runner) open(ctx context.Context) error {
 	}
 	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
 	outputs := r.options.outputNames()
-	r.state.Publish(outputs)
+	r.state.SetOutputs(outputs)
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
 	r.batch, r.skipped, r.names = batch{}, nil, make(map[named][]string)

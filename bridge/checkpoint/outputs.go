@@ -33,9 +33,9 @@ func (t *Transaction) Of(output string) int64 {
 	return t.Counters[output]
 }
 
-// Publish says which outputs the task has from now on. Counters of one that it did not have before begin at zero: it has published nothing. A
+// SetOutputs says which outputs the task has from now on. Counters of one that it did not have before begin at zero: it has published nothing. A
 // checkpoint that names no outputs is of a task with one, the first of them.
-func (s *State) Publish(outputs []string) {
+func (s *State) SetOutputs(outputs []string) {
 	known := s.Task.Outputs
 	if known == nil && len(outputs) > 0 {
 		known = outputs[:1]

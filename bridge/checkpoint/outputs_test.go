@@ -36,7 +36,7 @@ func TestCheckpointOfOneOutput(t *testing.T) {
 	if got := s.Table(id).Announced; !slices.Equal(got, []string{"A json in meta"}) {
 		t.Errorf("announced %q", got)
 	}
-	s.Publish([]string{"qlik", "debezium"})
+	s.SetOutputs([]string{"qlik", "debezium"})
 	if got := counters(s.Task.Transactions, "qlik", "debezium"); !slices.Equal(got, []string{"t1 qlik 4", "t1 debezium 0"}) {
 		t.Error(got)
 	}
@@ -46,7 +46,7 @@ func TestCheckpointOfOneOutput(t *testing.T) {
 func TestOneOutputIsWrittenAsBefore(t *testing.T) {
 	t.Parallel()
 	s := decoded(t, nil)
-	s.Publish([]string{"qlik"})
+	s.SetOutputs([]string{"qlik"})
 	s.Task.Transactions = []checkpoint.Transaction{checkpoint.NewTransaction("t1", []string{"qlik"}, []int64{4})}
 	table := s.Table(change.TableID{Schema: "s", Name: "t"})
 	table.Announced = []string{"A"}
@@ -76,7 +76,7 @@ func TestOutputsKeepTheirCounters(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(t, "starts") {
 			s := decoded(t, store)
 			outputs := rapid.Permutation(names).Draw(t, "order")[:rapid.IntRange(1, 3).Draw(t, "outputs")]
-			s.Publish(outputs)
+			s.SetOutputs(outputs)
 			for _, name := range names {
 				if !slices.Contains(outputs, name) || !slices.Contains(before, name) {
 					delete(want, name)
