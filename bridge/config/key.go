@@ -35,7 +35,7 @@ type Key struct {
 // ofRow reports whether the key tells rows apart, or groups of rows.
 func (k *Key) ofRow() bool { return k.Mode == KeyPrimary || k.Mode == KeyColumns }
 
-// Columns of a table by mode; nil where its primary key is meant.
+// ColumnsOf gives the columns of a table by mode; nil where its primary key is meant.
 func (k *Key) ColumnsOf(id change.TableID) []string {
 	if k.Mode != KeyColumns {
 		return nil

@@ -102,17 +102,7 @@ func (t *Task) UsesRegistry(o *Output) bool {
 	return o.Format == FormatAvro && t.SchemaRegistry.Enabled()
 }
 
-// usesRegistry reports whether schemas of any output do.
-func (t *Task) usesRegistry() bool {
-	for i := range t.Envelopes {
-		if t.UsesRegistry(&t.Envelopes[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// has finds the outputs of an envelope.
+// outputsOf finds the outputs of an envelope.
 func (t *Task) outputsOf(envelope string) (found []*Output) {
 	for i := range t.Envelopes {
 		if t.Envelopes[i].Envelope == envelope {
