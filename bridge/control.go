@@ -85,6 +85,13 @@ func (r *Runner) answer(q Request) {
 	r.options.Log.Info("request", "table", t.id.String(), "action", string(q.Action), "request", q.ID, "load", string(load.State), "refused", refusal)
 }
 
+// tellPause tells of a load that was paused before this session: no chunk of it will.
+func (r *Runner) tellPause(t *table) {
+	if load := t.state.Load; load != nil && load.State == checkpoint.LoadPaused {
+		r.options.Observer.Loaded(t.id, LoadProgress{State: load.State, Done: load.Rows, Total: max(load.Total, load.Rows)})
+	}
+}
+
 // apply gives the reason why a request is refused, "" where it is not.
 func (r *Runner) apply(t *table, q Request) (refusal string) {
 	load := t.state.Load

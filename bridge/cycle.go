@@ -88,6 +88,7 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 	r.options.Observer.Pending(window.Pending)
 	r.polled = r.polled[:0]
 	r.horizon = window.Upto
+	r.options.Observer.Horizon(window.Upto)
 	for i, newest := range window.Newest {
 		t := r.tables[asked[i].Captured.Table.ID]
 		r.polled, t.published = append(r.polled, t), nil
@@ -245,10 +246,19 @@ func (r *Runner) afterCommit() {
 			r.options.Observer.RowsRead(t.id, t.read)
 		}
 		t.read, t.lagShown = 0, false
+		r.tellPosition(t)
 		t.state.Outlive()
 		if t.newest <= t.state.Position {
 			r.options.Observer.Lag(t.id, 0)
 		}
+	}
+}
+
+// tellPosition tells a position that is new to the observer.
+func (r *Runner) tellPosition(t *table) {
+	if t.told != t.state.Position {
+		t.told = t.state.Position
+		r.options.Observer.Reached(t.id, t.told)
 	}
 }
 

@@ -214,6 +214,7 @@ type observed struct {
 	dropped map[string]int
 	states  map[string]bridge.TableState
 	loaded  map[string][]bridge.LoadProgress
+	reached map[string][]change.Position
 	errors  map[string]string
 	gaps    []string
 
@@ -224,7 +225,7 @@ type observed struct {
 }
 
 func newObserved() *observed {
-	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), loaded: make(map[string][]bridge.LoadProgress), errors: make(map[string]string), changed: make(chan struct{}), polledNow: make(chan struct{})}
+	return &observed{dropped: make(map[string]int), states: make(map[string]bridge.TableState), loaded: make(map[string][]bridge.LoadProgress), errors: make(map[string]string), reached: make(map[string][]change.Position), changed: make(chan struct{}), polledNow: make(chan struct{})}
 }
 
 func (o *observed) Polled(time.Duration) {
@@ -242,10 +243,16 @@ func (*observed) Failed(bridge.Stage, fault.Class, error) {}
 func (*observed) SourceReachable(error)                   {}
 func (*observed) SinkReachable(error)                     {}
 func (*observed) Pending(bool)                            {}
+func (*observed) Horizon(change.Position)                 {}
 func (o *observed) Loaded(id change.TableID, p bridge.LoadProgress) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.loaded[id.Name] = append(o.loaded[id.Name], p)
+}
+func (o *observed) Reached(id change.TableID, position change.Position) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reached[id.Name] = append(o.reached[id.Name], position)
 }
 func (o *observed) Late(_ change.TableID, n int) { o.mu.Lock(); o.late += n; o.mu.Unlock() }
 func (o *observed) Dropped(_ change.TableID, why string, n int) {

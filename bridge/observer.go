@@ -50,6 +50,10 @@ type Observer interface {
 	Dropped(table change.TableID, reason string, n int)
 	// Gap: a hole in the changes of a table was found, and the user's policy is to go on behind it.
 	Gap(table change.TableID, gap Gap)
+	// Horizon: how far the last poll allows to read; empty where the source does not know yet.
+	Horizon(upto change.Position)
+	// Reached: the position of a table, as it joins and when a commit has moved it.
+	Reached(table change.TableID, position change.Position)
 	// TableChanged: a table's state, version or error changed. err is nil where there is none.
 	TableChanged(table change.TableID, state TableState, version int, err error)
 	// Loaded: a chunk of a table's full load was committed, or its state has changed.

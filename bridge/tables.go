@@ -21,7 +21,8 @@ type table struct {
 	earlier   []source.Earlier  // structures that unread rows still have
 	rendered  map[int]*renderer // by table version; filled at the first event of each
 	newest    change.Position
-	read      int // rows since the last commit
+	told      change.Position // to the observer
+	read      int             // rows since the last commit
 	lagShown  bool
 	stopped   bool                    // by an error in this session: it is no longer read
 	came      change.Position         // of the row that was taken last: see duplicate
@@ -163,6 +164,8 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	}
 	r.joins(t)
 	r.tables[id] = t
+	r.tellPosition(t)
+	r.tellPause(t)
 	if trouble := r.troubles[id]; trouble != nil {
 		t.careful = trouble.refused
 	} else {

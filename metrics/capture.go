@@ -56,6 +56,7 @@ func (m *Metrics) CaptureAge(age time.Duration) { m.captures().age.Set(age.Secon
 // RetentionMargin shows how far the clean-up is behind the reading.
 func (m *Metrics) RetentionMargin(table change.TableID, left time.Duration) {
 	m.captures().margin.WithLabelValues(table.String()).Set(left.Seconds())
+	m.table(table, func(t *tableSeries) { t.board.margin, t.board.marginKnown = left, true })
 }
 
 // NotCaptured shows how many columns no capture instance has.

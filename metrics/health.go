@@ -18,9 +18,12 @@ type health struct {
 	now   func() time.Time
 	stall time.Duration
 
+	redact func(string) string
+
 	mu           sync.Mutex
 	source, sink neighbour
-	started      bool // a poll has ended
+	registry     neighbour // it counts for no verdict: only new structures need it
+	started      bool      // a poll has ended
 	pending      bool
 
 	pollAt    time.Time // end of the last poll; before the first, the start
@@ -32,14 +35,15 @@ type health struct {
 	gaps   map[string]string // the last hole of each table that was gone on behind
 }
 
-// neighbour is the database or the brokers.
+// neighbour is the database, the brokers or the schema registry.
 type neighbour struct {
-	asked bool
-	err   error
+	asked     bool
+	err       error
+	since, at time.Time // when err became nil or not nil; when it was asked last
 }
 
 func newHealth(now func() time.Time, stall time.Duration) *health {
-	return &health{now: now, stall: stall, pollAt: now(), tables: map[string]string{}, gaps: map[string]string{}}
+	return &health{now: now, stall: stall, redact: func(s string) string { return s }, pollAt: now(), tables: map[string]string{}, gaps: map[string]string{}}
 }
 
 func (h *health) polled() {
@@ -66,9 +70,13 @@ func (h *health) setPending(pending bool) {
 func (h *health) reached(n *neighbour, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n.asked, n.err = true, err
-	if err != nil {
-		h.awayAt = h.now()
+	now := h.now()
+	if !n.asked || (n.err == nil) != (err == nil) {
+		n.since = now
+	}
+	n.asked, n.err, n.at = true, err, now
+	if err != nil && n != &h.registry {
+		h.awayAt = now
 	}
 }
 
@@ -79,7 +87,7 @@ func (h *health) tableChanged(id change.TableID, state bridge.TableState, err er
 	case state == bridge.TableStreaming:
 		delete(h.tables, id.String())
 	case err != nil:
-		h.tables[id.String()] = err.Error()
+		h.tables[id.String()] = h.redact(err.Error())
 	default:
 		h.tables[id.String()] = string(state)
 	}
@@ -137,7 +145,7 @@ const ok = "ok"
 func (h *health) ready() ready {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := ready{Source: h.source.status(), Sink: h.sink.status(), Start: ok, Tables: map[string]string{}, Gaps: map[string]string{}}
+	r := ready{Source: h.redact(h.source.status()), Sink: h.redact(h.sink.status()), Start: ok, Tables: map[string]string{}, Gaps: map[string]string{}}
 	if !h.started {
 		r.Start = "not finished: no poll has ended yet"
 	}
@@ -159,6 +167,34 @@ func (n *neighbour) status() string {
 		return n.err.Error()
 	}
 	return ok
+}
+
+// into fills in the neighbours and what is known of polls and commits.
+func (h *health) into(s *Status, m *Metrics) {
+	age := h.waiting().Seconds()
+	s.Ready = h.ready().Ready
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.Pending, s.Checkpoint = h.pending, CheckpointStatus{Age: age, CommittedAt: known(h.commitAt)}
+	if h.started {
+		s.LastPollAt = known(h.pollAt)
+	}
+	s.Neighbours = []NeighbourStatus{h.source.describe("source", m.options.Source, m), h.sink.describe("kafka", "kafka", m)}
+	if m.options.Registry {
+		s.Neighbours = append(s.Neighbours, h.registry.describe("registry", "schema registry", m))
+	}
+}
+
+func (n *neighbour) describe(name, kind string, m *Metrics) NeighbourStatus {
+	out := NeighbourStatus{Name: name, Kind: kind, State: NeighbourReachable, Since: known(n.since), Asked: known(n.at)}
+	switch {
+	case !n.asked:
+		out.State = NeighbourUnknown
+	case n.err != nil:
+		out.State, out.Error = NeighbourAway, m.problemOf(n.err, "")
+		out.Error.Since, out.Error.At = n.since.UTC(), n.at.UTC()
+	}
+	return out
 }
 
 func latest(times ...time.Time) (last time.Time) {

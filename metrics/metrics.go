@@ -16,14 +16,24 @@ import (
 // Options of the metrics of one task.
 type Options struct {
 	Version      string           // of the program, for build_info
+	Task         string           // its name
+	Replica      string           // name of this process among those that serve the task
+	Source       string           // kind of the source, such as postgres
+	Registry     bool             // there is a schema registry
 	StallTimeout time.Duration    // how long a task may stand still before /healthz turns red
 	Now          func() time.Time // default time.Now
+
+	// Redact takes out of an error's text what must not be shown; nil = nothing. Errors hold no secrets by the rules of those who make them: it
+	// is a second lock.
+	Redact func(string) string
 }
 
 // Metrics is a bridge.Observer with a registry of its own. Its methods may be called from any goroutine.
 type Metrics struct {
 	registry *prometheus.Registry
+	options  Options
 	now      func() time.Time
+	redact   func(string) string
 	health   *health
 
 	rowsRead, events, late, dropped, gaps, errors *prometheus.CounterVec
@@ -38,9 +48,12 @@ type Metrics struct {
 	mu     sync.Mutex
 	tables map[change.TableID]*tableSeries
 	failed map[failure]prometheus.Counter
+
+	board   board
+	members func() Membership // nil = this process is alone
 }
 
-// tableSeries are the label children of one table.
+// tableSeries are the label children of one table, and its part of the board.
 type tableSeries struct {
 	name     string
 	rowsRead prometheus.Counter
@@ -51,6 +64,7 @@ type tableSeries struct {
 	states   map[bridge.TableState]prometheus.Gauge
 	events   map[change.Op]prometheus.Counter
 	dropped  map[string]prometheus.Counter
+	board    tableBoard
 }
 
 type failure struct {
@@ -63,10 +77,15 @@ func New(o Options) *Metrics {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Redact == nil {
+		o.Redact = func(s string) string { return s }
+	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), now: o.Now, health: newHealth(o.Now, o.StallTimeout),
+		registry: prometheus.NewRegistry(), options: o, now: o.Now, redact: o.Redact, health: newHealth(o.Now, o.StallTimeout),
 		tables: map[change.TableID]*tableSeries{}, failed: map[failure]prometheus.Counter{},
 	}
+	m.board.begin, m.board.beginStep = o.Now(), stepOf(o.Now())
+	m.health.redact = o.Redact
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.define()
 	m.defineComputed(o.Version)

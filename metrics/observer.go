@@ -26,8 +26,12 @@ func (m *Metrics) RowsRead(table change.TableID, n int) {
 // Committed counts the events of a commit.
 func (m *Metrics) Committed(c bridge.Commit) {
 	m.mu.Lock()
+	step := stepOf(m.now())
 	for key, n := range c.Counts {
 		t := m.of(key.Table)
+		t.board.events += uint64(n)
+		t.board.rates.add(step, n)
+		m.board.all.add(step, n)
 		counter, known := t.events[key.Op]
 		if !known {
 			counter = m.events.WithLabelValues(t.name, key.Op.String())
@@ -44,7 +48,10 @@ func (m *Metrics) Committed(c bridge.Commit) {
 
 // Late counts events below the published position.
 func (m *Metrics) Late(table change.TableID, n int) {
-	m.table(table, func(t *tableSeries) { t.late.Add(float64(n)) })
+	m.table(table, func(t *tableSeries) {
+		t.late.Add(float64(n))
+		t.board.late += uint64(n)
+	})
 }
 
 // Dropped counts rows that a policy left out.
@@ -56,18 +63,28 @@ func (m *Metrics) Dropped(table change.TableID, reason string, n int) {
 			t.dropped[reason] = counter
 		}
 		counter.Add(float64(n))
+		t.board.dropped += uint64(n)
 	})
 }
 
 // Gap counts a hole and shows the last one of each table.
 func (m *Metrics) Gap(table change.TableID, gap bridge.Gap) {
-	m.table(table, func(t *tableSeries) { t.gaps.Inc() })
+	m.table(table, func(t *tableSeries) {
+		t.gaps.Inc()
+		t.board.gaps++
+		t.board.lastGap = gap.String()
+	})
 	m.health.gap(table, gap)
 }
 
 // TableChanged shows state and version of a table. A version that is not known (0) leaves the last one.
 func (m *Metrics) TableChanged(table change.TableID, state bridge.TableState, version int, err error) {
+	var problem *Problem
+	if err != nil {
+		problem = m.problemOf(err, "")
+	}
 	m.table(table, func(t *tableSeries) {
+		t.board.become(state, version, problem, m.now())
 		for s, gauge := range t.states {
 			gauge.Set(map[bool]float64{true: 1}[s == state])
 		}
@@ -83,6 +100,7 @@ func (m *Metrics) TableChanged(table change.TableID, state bridge.TableState, ve
 
 // Loaded shows how far a full load is.
 func (m *Metrics) Loaded(table change.TableID, p bridge.LoadProgress) {
+	m.table(table, func(t *tableSeries) { t.board.loaded(p, m.now()) })
 	name := table.String()
 	m.loadRows.WithLabelValues(name).Add(float64(p.Rows))
 	m.loadDone.WithLabelValues(name).Set(float64(p.Done))
@@ -92,13 +110,19 @@ func (m *Metrics) Loaded(table change.TableID, p bridge.LoadProgress) {
 
 // Lag shows how far a table is behind.
 func (m *Metrics) Lag(table change.TableID, lag time.Duration) {
-	m.table(table, func(t *tableSeries) { t.lag.Set(lag.Seconds()) })
+	m.table(table, func(t *tableSeries) {
+		t.lag.Set(lag.Seconds())
+		t.board.lag, t.board.lagKnown = lag, true
+	})
 }
 
 // Failed counts an error.
-func (m *Metrics) Failed(stage bridge.Stage, class fault.Class, _ error) {
+func (m *Metrics) Failed(stage bridge.Stage, class fault.Class, err error) {
+	problem := m.problemOf(err, stage)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.board.lastError = problem
+	m.board.errors++
 	counter, known := m.failed[failure{stage, class}]
 	if !known {
 		counter = m.errors.WithLabelValues(string(stage), class.String())
@@ -112,6 +136,9 @@ func (m *Metrics) SourceReachable(err error) { m.health.reached(&m.health.source
 
 // SinkReachable notes whether the brokers answered.
 func (m *Metrics) SinkReachable(err error) { m.health.reached(&m.health.sink, err) }
+
+// RegistryReachable notes whether the schema registry answered. It is no part of bridge.Observer: who asks the registry calls it.
+func (m *Metrics) RegistryReachable(err error) { m.health.reached(&m.health.registry, err) }
 
 // Pending notes whether changes wait.
 func (m *Metrics) Pending(pending bool) { m.health.setPending(pending) }

@@ -15,7 +15,7 @@ import (
 	"ctbridge/bridge/fault"
 )
 
-// Handler serves /metrics, /healthz and /readyz, for GET and HEAD only.
+// Handler serves /metrics, /healthz, /readyz, the status page at / and its data at /api/status, for GET and HEAD only.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
@@ -27,6 +27,7 @@ func (m *Metrics) Handler() http.Handler {
 		r := m.health.ready()
 		answer(w, r.Ready, r)
 	})
+	m.routePage(mux)
 	return mux
 }
 

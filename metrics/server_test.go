@@ -65,7 +65,7 @@ func TestPortInUse(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	m, _ := newMetrics()
-	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+	for _, path := range []string{"/", "/status.css", "/status.js", "/api/status", "/metrics", "/healthz", "/readyz"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 			w := httptest.NewRecorder()
 			m.Handler().ServeHTTP(w, httptest.NewRequest(method, path, nil))
@@ -75,9 +75,9 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/elsewhere", nil))
 	if w.Code != http.StatusNotFound {
-		t.Errorf("/ is %d", w.Code)
+		t.Errorf("/elsewhere is %d", w.Code)
 	}
 }
 

@@ -147,6 +147,8 @@ func (*silent) Dropped(change.TableID, string, int)        {}
 func (*silent) Lag(change.TableID, time.Duration)          {}
 func (*silent) SinkReachable(error)                        {}
 func (*silent) Pending(bool)                               {}
+func (*silent) Horizon(change.Position)                    {}
+func (*silent) Reached(change.TableID, change.Position)    {}
 func (*silent) Loaded(change.TableID, bridge.LoadProgress) {}
 func (s *silent) SourceReachable(err error)                { s.mu.Lock(); s.trouble = err; s.mu.Unlock() }
 func (s *silent) Failed(bridge.Stage, fault.Class, error)  {}
