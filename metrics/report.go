@@ -66,7 +66,7 @@ func (t *tableBoard) status(id change.TableID, step, begin int64, now time.Time)
 		Events: t.events, RowsPerSecond: t.rates.perSecond(begin), History: t.rates.history(),
 		LateRows: t.late, DroppedRows: t.dropped, Gaps: t.gaps, LastGap: t.lastGap, Load: t.load.status(now), Error: t.problem,
 	}
-	if t.lagKnown {
+	if t.lagKnown && t.state == bridge.TableStreaming { // of a table that stands still the last lag tells nothing
 		out.Lag = seconds(t.lag)
 	}
 	if t.marginKnown {

@@ -24,7 +24,15 @@ function duration(s) {
 }
 
 const clock = (t) => new Date(t).toLocaleTimeString([], { hour12: false });
-const ago = (t, now) => (t ? `${duration(Math.max(0, Math.round((new Date(now) - new Date(t)) / 1000)))} ago` : "never");
+const date = (t) => new Date(t).toLocaleString("sv"); // that is 2031-05-10 16:00:00
+function ago(t, now) {
+  if (!t) return "never";
+  const s = Math.round((new Date(now) - new Date(t)) / 1000);
+  return s < 1 ? "just now" : `${span(s).split(" ").slice(0, 2).join(" ")} ago`;
+}
+// span is a duration in whole seconds, since or for which something is so.
+const span = (s) => (s < 9.5 ? `${Math.round(Math.max(0, s))} s` : duration(s));
+const between = (from, to) => span((new Date(to) - new Date(from)) / 1000);
 
 // How the document is changed: only where it differs, so that a selection, the focus and the scroll position stay.
 
@@ -84,17 +92,14 @@ function spark() {
 
 // The head.
 
-const verdicts = { ok: "All fine", starting: "Starting", degraded: "Tables stopped", away: "Neighbour away", stuck: "Stuck" };
+const verdicts = { ok: "All fine", starting: "Starting" };
 const colours = { ok: "#1f9d57", starting: "#c98a1b", unknown: "#888888" };
 
 function verdictOf(s) {
-  if (s.state === "degraded") {
-    const { failed, missing } = s.totals;
-    return [failed && `${plural(failed, "table")} failed`, missing && `${count(missing)} missing`].filter(Boolean).join(", ");
-  }
+  const { failed, missing } = s.totals;
   const away = s.neighbours.filter((n) => n.state === "away").map((n) => neighbourNames[n.name] || n.name);
-  if (s.state === "away" && away.length) return `${away.join(", ")} away`;
-  return verdicts[s.state] || s.state;
+  const parts = [s.state === "stuck" && "Stuck", away.length && `${away.join(", ")} away`, failed && `${plural(failed, "table")} failed`, missing && `${plural(missing, "table")} missing`];
+  return parts.filter(Boolean).join(", ") || verdicts[s.state] || s.state;
 }
 
 function head(s) {
@@ -126,7 +131,7 @@ function problemsOf(s) {
     if (groups.has(key)) groups.get(key).names.push(t.table);
     else groups.set(key, { key, state: t.state, names: [t.table], error: e });
   }
-  for (const g of groups.values()) {
+  for (const g of [...groups.values()].sort((a, b) => order[a.state] - order[b.state])) {
     const rest = g.names.length - 1;
     out.push({ ...g, title: g.names[0] + (rest ? ` and ${plural(rest, "more table")}` : "") + (g.state === "missing" ? ": no change table" : " stopped") });
   }
@@ -141,7 +146,7 @@ function problems(s) {
   keyed($("problems"), shown, (p) => p.key, () => make("article", { class: "problem" }, make("h3", {}, make("span"), make("small")), make("p"), make("p", { class: "hint" }, make("b"), make("span"))), (node, p) => {
     const [title, message, hint] = node.children;
     set(title.children[0], p.title);
-    set(title.children[1], p.error && p.error.since ? `for ${duration((new Date(s.now) - new Date(p.error.since)) / 1000)}` : "");
+    set(title.children[1], p.error && p.error.since ? `for ${between(p.error.since, s.now)}` : "");
     set(message, p.error ? p.error.message : "");
     hint.hidden = !(p.error && p.error.hint);
     set(hint.children[0], "What helps: ");
@@ -151,7 +156,7 @@ function problems(s) {
 
 // The totals.
 
-const neighbourNames = { source: "Source", kafka: "Kafka", registry: "Schema registry" };
+const neighbourNames = { source: "Source", kafka: "Kafka", registry: "Registry" };
 
 function totals(s) {
   const t = s.totals;
@@ -169,8 +174,7 @@ function totals(s) {
   keyed($("neighbours"), s.neighbours, (n) => n.name, () => make("li", {}, make("span", { class: "mark", "aria-hidden": "true" }), make("span"), make("small")), (node, n) => {
     attribute(node, "class", n.state);
     set(node.children[1], neighbourNames[n.name] || n.name);
-    const kind = n.kind && n.kind !== n.name && n.name !== "registry" ? n.kind + ", " : "";
-    set(node.children[2], kind + (n.state === "away" ? `away for ${duration((new Date(s.now) - new Date(n.since)) / 1000)}` : n.state === "unknown" ? "not asked yet" : n.name === "registry" ? `answered ${ago(n.asked_at, s.now)}` : "reachable"));
+    set(node.children[2], n.state === "away" ? `away ${between(n.since, s.now)}` : n.state === "unknown" ? "not asked yet" : n.name === "registry" ? `asked ${ago(n.asked_at, s.now)}` : n.name === "source" ? n.kind : "reachable");
   });
 }
 
@@ -226,7 +230,7 @@ function newRow(t) {
   const cell = (kind, label) => make("td", { role: "cell", class: kind, ...(label ? { "data-label": label } : {}) });
   const name = make("th", { role: "rowheader", scope: "row", class: "name" });
   if (t.schema) name.append(make("span", { class: "schema" }, t.schema + "."));
-  name.append(t.name, make("span", { class: "why" }, make("span"), make("span", { class: "hint" })));
+  name.append(t.name);
   const state = cell("state");
   state.append(make("span", { class: "tag" }, make("span", { class: "mark", "aria-hidden": "true" }), make("span")), make("div", { class: "load" }));
   const curve = cell("spark");
@@ -237,10 +241,9 @@ function newRow(t) {
   return row;
 }
 
-function updateRow(row, t, now) {
-  const [name, state, rate, curve, lag, margin, events, version, position] = row.children;
-  attribute(row, "class", t.state);
-  why(name.lastElementChild, t, now);
+function updateRow(row, t) {
+  const [, state, rate, curve, lag, margin, events, version, position] = row.children;
+  attribute(row, "class", t.state + (t.error ? " explained" : ""));
   set(state.firstElementChild.lastElementChild, t.state);
   load(state, t);
   number(rate, perSecond(t.rows_per_second), t.rows_per_second === 0);
@@ -262,13 +265,14 @@ function number(cell, text, dull) {
   cell.classList.toggle("zero", dull);
 }
 
-function why(node, t, now) {
-  const e = t.error;
-  node.hidden = !e;
-  if (!e) return;
-  node.classList.toggle("past", !!e.resolved_at);
-  set(node.children[0], e.resolved_at ? `Recovered ${ago(e.resolved_at, now)}: ${e.message}` : e.message);
-  set(node.children[1], e.hint && !e.resolved_at ? ` (${e.hint})` : "");
+// An error has a row of its own below its table.
+const newWhy = () => make("tr", { role: "row", class: "why" }, make("td", { role: "cell", colspan: "9" }, make("span"), make("span", { class: "hint" })));
+
+function updateWhy(row, t, now) {
+  const e = t.error, [message, hint] = row.firstElementChild.children;
+  row.classList.toggle("past", !!e.resolved_at);
+  set(message, e.resolved_at ? `Recovered ${ago(e.resolved_at, now)}: ${e.message}` : e.message);
+  set(hint, e.hint && !e.resolved_at ? ` (${e.hint})` : "");
 }
 
 function load(cell, t) {
@@ -299,11 +303,14 @@ function chips(s) {
 function tables(s) {
   chips(s);
   const list = visible(s), shown = view.all ? list : list.slice(0, most);
-  keyed($("body"), shown, (t) => t.table, newRow, (row, t) => updateRow(row, t, s.now));
+  const lines = shown.flatMap((t) => (t.error ? [{ t, key: "t " + t.table }, { t, key: "e " + t.table, why: true }] : [{ t, key: "t " + t.table }]));
+  keyed($("body"), lines, (x) => x.key, (x) => (x.why ? newWhy() : newRow(x.t)), (row, x) => (x.why ? updateWhy(row, x.t, s.now) : updateRow(row, x.t)));
   $("more").hidden = shown.length === list.length;
   set($("more"), `Show ${plural(list.length - shown.length, "more table")}`);
   $("empty").hidden = list.length > 0;
   set($("empty"), s.tables.length ? "No table matches." : "No table has been found yet. Check source.tables, and that the login may see the change tables.");
+  $("rows").classList.toggle("no-margin", s.tables.every((t) => t.retention_margin_seconds === null));
+  $("sorter").value = view.sort;
   for (const th of document.querySelectorAll("th[data-sort]")) {
     attribute(th, "aria-sort", th.dataset.sort !== view.sort ? "none" : view.down ? "descending" : "ascending");
   }
@@ -327,12 +334,12 @@ function members(s) {
 function facts(s) {
   const t = s.totals, e = s.last_error;
   const list = [
-    ["Build", s.build.version], ["Go", s.build.go], ["Started", s.started_at ? new Date(s.started_at).toLocaleString() : "–"],
+    ["Build", s.build.version], ["Go", s.build.go], ["Started", s.started_at ? date(s.started_at) : "–"],
     ["Last poll", ago(s.last_poll_at, s.now)], ["Changes waiting", s.pending ? "yes" : "no"], ["Horizon", s.horizon || "–"],
     ["Late rows", count(t.late_rows)], ["Dropped rows", count(t.dropped_rows)], ["Gaps", count(t.gaps)], ["Errors since the start", count(t.errors)],
   ];
   if (e) list.push(["Last error", `${ago(e.at, s.now)}, while in stage ${e.stage}: ${e.message}` + (e.hint ? ` (${e.hint})` : "")]);
-  keyed($("facts"), list, (f) => f[0], ([title]) => make("div", { class: title === "Horizon" || title === "Last error" ? "wide" : "" }, make("dt", {}, title), make("dd")), (node, f) => set(node.lastChild, f[1]));
+  keyed($("facts"), list, (f) => f[0], ([title]) => make("div", { class: { Horizon: "wide", "Last error": "whole" }[title] || "" }, make("dt", {}, title), make("dd")), (node, f) => set(node.lastChild, f[1]));
 }
 
 // The round.
@@ -398,15 +405,17 @@ $("more").addEventListener("click", () => {
   view.all = true;
   show();
 });
-document.querySelector("#rows thead").addEventListener("click", (e) => {
-  const th = e.target.closest("th[data-sort]");
-  if (!th) return;
-  const by = th.dataset.sort;
+function sortBy(by) {
   view.down = by === view.sort ? !view.down : largestFirst.has(by);
   view.sort = by;
   view.ranked = 0;
   show();
+}
+document.querySelector("#rows thead").addEventListener("click", (e) => {
+  const th = e.target.closest("th[data-sort]");
+  if (th) sortBy(th.dataset.sort);
 });
+$("sorter").addEventListener("change", (e) => sortBy(e.target.value));
 document.addEventListener("keydown", (e) => {
   if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target === $("filter")) return;
   e.preventDefault();

@@ -113,6 +113,7 @@ func few(t *testing.T) *world {
 // troubled has failed and missing tables, a load, a table that recovered, and a neighbour that is away.
 func troubled(t *testing.T) *world {
 	w := newWorld(t, "orders", "Orders", "OrderLines", "Customers", "Invoices", "Payroll", "Audit", "StockMovementsOfAllWarehouses", "Shipments")
+	w.load(6, 0, 4_800_000)
 	w.live(func(i int) float64 { return []float64{42, 130, 0.8, 0, 0, 0, 900, 3}[i] })
 	w.clock.advance(time.Second)
 	w.TableChanged(w.tables[3], bridge.TableFailed, 1, errColumn)
@@ -128,7 +129,7 @@ func troubled(t *testing.T) *world {
 	w.Late(w.tables[1], 2)
 	w.SinkReachable(errKafka)
 	w.Pending(true)
-	w.clock.advance(75 * time.Second)
+	w.clock.advance(41 * time.Second)
 	w.Polled(time.Millisecond)
 	w.SinkReachable(errKafka)
 	return w
@@ -137,9 +138,6 @@ func troubled(t *testing.T) *world {
 func (w *world) load(i int, done, total int64) {
 	id := w.tables[i]
 	w.TableChanged(id, bridge.TableLoading, 1, nil)
-	w.Loaded(id, bridge.LoadProgress{State: checkpoint.LoadRunning, Done: 0, Total: total})
-	w.clock.advance(40 * time.Second)
-	w.Polled(time.Millisecond)
 	w.Loaded(id, bridge.LoadProgress{State: checkpoint.LoadRunning, Rows: int(done), Done: done, Total: total})
 }
 
@@ -150,6 +148,8 @@ func many(t *testing.T) *world {
 		names = append(names, fmt.Sprintf("%s_%03d", []string{"Ledger", "Journal", "Booking", "Contract", "Reading"}[i%5], i))
 	}
 	w := newWorld(t, "warehouse-estate", names...)
+	w.load(10, 0, 9_000_000)
+	w.load(500, 0, 800_000)
 	w.live(func(i int) float64 { return float64(i*7919%97) / float64(1+i%11) })
 	for i := 3; i < 1000; i += 111 {
 		w.TableChanged(w.tables[i], bridge.TableFailed, 1, fault.New(fault.Table, "read dbo."+names[i]+"__ct",
