@@ -281,7 +281,7 @@ func TestScreenshots(t *testing.T) {
 	for name, w := range map[string]*world{"few": few(t), "troubled": troubled(t), "many": many(t), "empty": newWorld(t, "orders")} {
 		for kind, screen := range map[string]Screen{"desktop-light": desktop, "desktop-dark": desktop.dark(), "phone-light": phone, "phone-dark": phone.dark()} {
 			l := open(t, b, w.server.URL, screen)
-			l.until(`last !== null`)
+			l.until(`typeof last !== "undefined" && last`)
 			l.shoot(name+"-"+kind, name != "many")
 			l.do(`document.getElementById("tables").scrollIntoView()`)
 			l.shoot(name+"-"+kind+"-tables", false)
