@@ -34,6 +34,7 @@ type tableBoard struct {
 	lagKnown, marginKnown       bool
 	problem                     *Problem
 	load                        *loadBoard
+	committed                   time.Time // when an event was committed last
 }
 
 // loadBoard is a full load as far as this process has seen it.

@@ -171,7 +171,7 @@ func (n *neighbour) status() string {
 
 // into fills in the neighbours and what is known of polls and commits.
 func (h *health) into(s *Status, m *Metrics) {
-	age := h.waiting().Seconds()
+	age := seconds(h.waiting())
 	s.Ready = h.ready().Ready
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -26,10 +26,12 @@ func (m *Metrics) RowsRead(table change.TableID, n int) {
 // Committed counts the events of a commit.
 func (m *Metrics) Committed(c bridge.Commit) {
 	m.mu.Lock()
-	step := stepOf(m.now())
+	now := m.now()
+	step := stepOf(now)
 	for key, n := range c.Counts {
 		t := m.of(key.Table)
 		t.board.events += uint64(n)
+		t.board.committed = now
 		t.board.rates.add(step, n)
 		m.board.all.add(step, n)
 		counter, known := t.events[key.Op]

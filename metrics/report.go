@@ -63,7 +63,7 @@ func (t *tableBoard) status(id change.TableID, step, begin int64, now time.Time)
 	t.rates.roll(step)
 	out := TableStatus{
 		Table: id.String(), Schema: id.Schema, Name: id.Name, State: string(t.state), Since: known(t.since), Version: t.version, Position: string(t.position),
-		Events: t.events, RowsPerSecond: t.rates.perSecond(begin), History: t.rates.history(),
+		Events: t.events, CommittedAt: known(t.committed), RowsPerSecond: t.rates.perSecond(begin), History: t.rates.history(),
 		LateRows: t.late, DroppedRows: t.dropped, Gaps: t.gaps, LastGap: t.lastGap, Load: t.load.status(now), Error: t.problem,
 	}
 	if t.lagKnown && t.state == bridge.TableStreaming { // of a table that stands still the last lag tells nothing

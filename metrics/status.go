@@ -75,7 +75,7 @@ type Totals struct {
 
 // CheckpointStatus tells how old the checkpoint is.
 type CheckpointStatus struct {
-	Age         float64    `json:"age_seconds"` // for how long changes have been waiting that it does not cover
+	Age         *float64   `json:"age_seconds"` // for how long changes have been waiting that it does not cover
 	CommittedAt *time.Time `json:"committed_at"`
 }
 
@@ -115,6 +115,7 @@ type TableStatus struct {
 	Version         int         `json:"version"` // of its structure, 0 = not known
 	Position        string      `json:"position"`
 	Events          uint64      `json:"events"`
+	CommittedAt     *time.Time  `json:"committed_at"` // when an event of it was committed last, in this process
 	RowsPerSecond   float64     `json:"rows_per_second"`
 	History         []uint32    `json:"history"` // events per step, oldest first; empty = nothing in all steps
 	Lag             *float64    `json:"lag_seconds"`

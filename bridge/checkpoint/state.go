@@ -151,6 +151,9 @@ const (
 	windowPrefix    = "window/"
 )
 
+// TableKey is the key of a table's own entry.
+func TableKey(id change.TableID) string { return tablePrefix + escaped(id) }
+
 func escaped(id change.TableID) string {
 	return url.PathEscape(id.Schema) + "/" + url.PathEscape(id.Name)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ctbridge/bridge/config"
+	"ctbridge/cmd/ctbridge/internal/redact"
 )
 
 func TestSecretsDoNotReachTheLog(t *testing.T) {
@@ -61,7 +62,7 @@ func TestRedactKeepsWhatIsNoSecret(t *testing.T) {
 		"2023-09-11T03:23:25.000", "table shop.parcel: no right to read (grant select)", "mail bob@example.com",
 		"kafka.sasl.password: has no effect", "token: expired",
 	} {
-		if got := redact(text); got != text {
+		if got := redact.Text(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

@@ -99,7 +99,7 @@ function verdictOf(s) {
   const { failed, missing } = s.totals;
   const away = s.neighbours.filter((n) => n.state === "away").map((n) => neighbourNames[n.name] || n.name);
   const parts = [s.state === "stuck" && "Stuck", away.length && `${away.join(", ")} away`, failed && `${plural(failed, "table")} failed`, missing && `${plural(missing, "table")} missing`];
-  return parts.filter(Boolean).join(", ") || verdicts[s.state] || s.state;
+  return parts.filter(Boolean).join(", ") || (s.state === "ok" && !s.totals.tables ? "No tables" : verdicts[s.state]) || s.state;
 }
 
 function head(s) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 	"unicode/utf8"
 
 	"ctbridge/bridge/checkpoint"
@@ -66,6 +67,20 @@ func (s *Store) Load(context.Context) (map[string][]byte, error) {
 	}
 	s.entries = entries
 	return maps.Clone(entries), nil
+}
+
+// Peek reads the file beside whoever uses it: Save replaces it as a whole. It also tells when that was; a missing file is an empty checkpoint
+// of no time.
+func (s *Store) Peek() (entries map[string][]byte, saved time.Time, err error) {
+	info, err := os.Stat(s.path)
+	switch {
+	case err == nil:
+		saved = info.ModTime()
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, saved, s.fail(fault.Retry, "read", err, "")
+	}
+	entries, err = s.read()
+	return entries, saved, err
 }
 
 func (s *Store) read() (map[string][]byte, error) {

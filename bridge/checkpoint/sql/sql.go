@@ -65,6 +65,18 @@ func (s *Store) Load(ctx context.Context) (map[string][]byte, error) {
 	return entries, nil
 }
 
+// Peek reads the entries beside whoever has claimed the task; it changes nothing. A missing table is an error.
+func (s *Store) Peek(ctx context.Context) (entries map[string][]byte, err error) {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
+		entries, err = s.read(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return nil, s.fail("read", err, "has the task run once? It makes the table")
+	}
+	return entries, nil
+}
+
 func (s *Store) read(ctx context.Context, tx *sql.Tx) (map[string][]byte, error) {
 	rows, err := tx.QueryContext(ctx, s.dialect.load, s.task)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"ctbridge/bridge"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/fault"
 	"ctbridge/metrics"
 	"ctbridge/schema"
 	"ctbridge/schema/registry"
@@ -16,6 +17,7 @@ import (
 type messages struct {
 	outputs  []bridge.Output
 	registry *registry.Client // nil without one
+	asked    func(err error)  // hears what became of each question to the registry
 }
 
 // probe asks the registry, where there is one.
@@ -23,7 +25,28 @@ func (m *messages) probe() func(ctx context.Context) error {
 	if m.registry == nil {
 		return nil
 	}
-	return m.registry.Ping
+	return func(ctx context.Context) error {
+		err := m.registry.Ping(ctx)
+		m.asked(err)
+		return err
+	}
+}
+
+// watched tells whether the registry answered. One that refuses a schema did.
+type watched struct {
+	registry schema.Registry
+	asked    func(err error)
+}
+
+// Register asks and tells.
+func (w watched) Register(ctx context.Context, subject, text string) (int, error) {
+	id, err := w.registry.Register(ctx, subject, text)
+	if class := fault.ClassOf(err); err == nil || class == fault.Table || class == fault.Config {
+		w.asked(nil)
+	} else {
+		w.asked(err)
+	}
+	return id, err
 }
 
 func (m *messages) Close() error {
@@ -35,17 +58,18 @@ func (m *messages) Close() error {
 
 func newMessages(t *config.Task, m *metrics.Metrics, log *slog.Logger) (*messages, error) {
 	out := &messages{}
+	var schemas schema.Registry
 	for i := range t.Envelopes {
 		if t.UsesRegistry(&t.Envelopes[i]) && out.registry == nil {
 			client, err := NewRegistry(&t.SchemaRegistry, m.SchemaRegistered, log)
 			if err != nil {
 				return nil, err
 			}
-			out.registry = client
+			out.registry, out.asked, schemas = client, m.RegistryReachable, watched{client, m.RegistryReachable}
 		}
 	}
 	var err error
-	out.outputs, err = Outputs(t, out.registry)
+	out.outputs, err = Outputs(t, schemas)
 	return out, err
 }
 

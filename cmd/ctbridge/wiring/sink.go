@@ -81,7 +81,13 @@ var stores = map[string]func(t *config.Task, c kafka.Config, id string) (checkpo
 	config.StoreFile: func(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
 		return file.New(t.Checkpoint.Path), nil
 	},
-	config.StoreSQL: sqlStore,
+	config.StoreSQL: func(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+		store, err := sqlStore(t)
+		if err != nil {
+			return nil, err
+		}
+		return store, nil
+	},
 }
 
 // sqlDrivers are the database/sql drivers and dialects of the checkpoint table.
@@ -95,7 +101,7 @@ var sqlDrivers = map[string]struct {
 	config.EngineSQLite:    {"sqlite", checkpointsql.SQLite},
 }
 
-func sqlStore(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+func sqlStore(t *config.Task) (*checkpointsql.Store, error) {
 	d := sqlDrivers[t.Checkpoint.Engine]
 	dsn := t.Checkpoint.DSN.Reveal()
 	if t.Checkpoint.Engine == config.EngineSQLite {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
+	"ctbridge/cmd/ctbridge/internal/redact"
 	"ctbridge/metrics"
 	"ctbridge/schema"
 	"ctbridge/source"
@@ -32,12 +34,24 @@ type Task struct {
 // New builds a task. It talks to nobody but the local file system; the address of the metrics is taken, so that a taken port shows before
 // anything else starts. Loads hear of the progress of full loads.
 func New(t *config.Task, version string, log *slog.Logger, loads ...LoadListener) (*Task, error) {
-	m := metrics.New(metrics.Options{Version: version, StallTimeout: t.Health.StallTimeout})
+	m := metrics.New(metrics.Options{
+		Version: version, Task: t.Name, Replica: replicaName(), Source: t.Source.Engine, StallTimeout: t.Health.StallTimeout, Redact: redact.Text,
+		Registry: t.Format == config.FormatAvro && t.SchemaRegistry.Enabled(),
+	})
 	out := &Task{}
 	if err := out.build(t, m, listening{m, loads}, log); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	return out, nil
+}
+
+// replicaName is what people call this process by, in a cluster the name of the pod.
+func replicaName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "this process"
+	}
+	return name
 }
 
 // LoadListener hears of the progress of full loads.
