@@ -66,7 +66,7 @@ type Log struct {
 
 // Metrics says where they are served.
 type Metrics struct {
-	Listen string `yaml:"listen" default:":9464" doc:"Address of /metrics, /healthz and /readyz, read-only and without secrets. The default listens on every interface, because Prometheus and kubelet come from outside the container; 127.0.0.1:9464 keeps it local, an empty text turns it off."`
+	Listen string `yaml:"listen" default:":9464" doc:"Address of the status page, /metrics, /healthz and /readyz, read-only and without secrets. The default listens on every interface, because Prometheus and kubelet come from outside the container; 127.0.0.1:9464 keeps it local, an empty text turns it off."`
 }
 
 // Health says when a task that does not move is ill.

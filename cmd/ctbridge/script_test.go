@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +36,8 @@ func TestScripts(t *testing.T) {
 			"produce":  produce,
 			"database": database,
 			"until":    until,
+			"freeport": freePort,
+			"becomes":  becomes,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -92,6 +96,35 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		select {
 		case <-deadline:
 			ts.Check(err)
+		case <-again.C:
+		}
+	}
+}
+
+// freePort sets a variable to a port that nobody listens on now.
+func freePort(ts *testscript.TestScript, _ bool, args []string) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	ts.Check(ln.Close())
+	ts.Setenv(args[0], port)
+}
+
+// becomes asks the status of a task, whatever its exit code, until the JSON matches: `becomes orders.yaml "state":"failed"`.
+func becomes(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile(args[1])
+	deadline := time.After(30 * time.Second)
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		_ = ts.Exec("ctbridge", "status", "--json", args[0]) // its code is part of what is waited for
+		got := ts.ReadFile("stdout")
+		if want.MatchString(got) {
+			return
+		}
+		select {
+		case <-deadline:
+			ts.Fatalf("%s does not become %s: %s%s", args[0], want, got, ts.ReadFile("stderr"))
 		case <-again.C:
 		}
 	}

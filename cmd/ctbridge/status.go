@@ -193,7 +193,7 @@ func verdict(s *metrics.Status) error {
 	case metrics.StateOK, metrics.StateStarting:
 		return nil
 	case metrics.StateStopped:
-		return fmt.Errorf("%s does not run", s.Task)
+		return fmt.Errorf("no instance of %s answers", s.Task)
 	}
 	return fmt.Errorf("%s is %s: %s", s.Task, s.State, strings.Join(s.Problems, "; "))
 }
@@ -202,7 +202,7 @@ func verdict(s *metrics.Status) error {
 func (s *statusVerb) look(ctx context.Context) (status *metrics.Status, where string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.flags.timeout)
 	defer cancel()
-	missing := errors.New("its metrics are off, or on a port that only its log tells: name it with --address")
+	missing := errors.New("metrics.listen is off, or a port that only the log tells: name the address with --address")
 	if s.address != "" {
 		if status, missing = s.ask(ctx); missing == nil {
 			return status, strings.TrimPrefix(s.address, "http://"), nil
@@ -215,12 +215,17 @@ func (s *statusVerb) look(ctx context.Context) (status *metrics.Status, where st
 	if err != nil {
 		return nil, "", fmt.Errorf("no instance answers (%w), and the checkpoint cannot be read: %w", missing, err)
 	}
-	where = fmt.Sprintf("no instance answers (%v)\nthis is its checkpoint in %s", missing, kept.Place)
-	if !kept.Saved.IsZero() {
-		where += ", written " + kept.Saved.UTC().Format(time.DateTime) + " UTC"
+	now := time.Now()
+	out := stoppedStatus(s.task, kept, now)
+	out.Problems = append(out.Problems, missing.Error())
+	if now.Sub(kept.Saved) < recently {
+		out.Problems = append(out.Problems, "the checkpoint was written just now: most likely an instance runs that cannot be asked from here")
 	}
-	return stoppedStatus(s.task, kept, time.Now()), where, nil
+	return out, kept.Place, nil
 }
+
+// recently is how young a checkpoint is that somebody must be writing.
+const recently = time.Minute
 
 // answerMost bounds what is read of an answer.
 const answerMost = 64 << 20

@@ -166,7 +166,7 @@ func (c *console) intro(a *addresses) error {
 	if a.registry != "" {
 		row("registry", a.registry, "Avro")
 	}
-	row("metrics", "http://"+a.metrics+"/metrics", "")
+	row("status", "http://"+a.metrics+"/", "page; metrics at /metrics")
 	b.WriteString("\n" + c.tries(a) + "\n")
 	return c.print("%s", b.String())
 }

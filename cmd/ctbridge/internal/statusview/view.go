@@ -68,12 +68,19 @@ func (v *view) head() {
 	state := map[string]string{metrics.StateOK: "all fine", metrics.StateStopped: "not running"}[s.State]
 	fmt.Fprintf(v, "%s  %s", v.paint(bold, clean(s.Task)), v.paint(stateColors[s.State], cmp.Or(state, s.State)))
 	if s.State == metrics.StateStopped {
-		fmt.Fprintf(v, "\n%s\n", clean(v.Where))
+		v.WriteByte('\n')
 	} else {
 		fmt.Fprintf(v, "  %s\n", v.paint(dim, fmt.Sprintf("%s, version %s, up %s", v.Where, clean(s.Build.Version), span(s.Uptime))))
 	}
 	for _, problem := range s.Problems {
 		fmt.Fprintf(v, "  %s\n", v.paint(red, clean(problem)))
+	}
+	if s.State == metrics.StateStopped {
+		written := ""
+		if at := s.Checkpoint.CommittedAt; at != nil {
+			written = ", written " + span(s.Now.Sub(*at).Seconds()) + " ago"
+		}
+		fmt.Fprintf(v, "%s\n", "checkpoint in "+clean(v.Where)+written)
 	}
 }
 
