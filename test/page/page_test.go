@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ctbridge/test/stack/servers"
 )
 
 var screenshots = flag.String("screenshots", "", "write what the browser shows into this folder, to be looked at")
 
-const chromiumVariable = "CTBRIDGE_TEST_CHROMIUM" // path of Chromium; make test sets it
-
 // browser starts Chromium for a test.
 func browser(t *testing.T) *Browser {
 	t.Helper()
-	program := os.Getenv(chromiumVariable)
+	program := os.Getenv(servers.ChromiumVariable)
 	if program == "" {
-		t.Skipf("%s is not set: go run ./test/stack run -only chromium -- go test ./test/page", chromiumVariable)
+		t.Skipf("%s is not set: go run ./test/stack run -only chromium -- go test ./test/page", servers.ChromiumVariable)
 	}
 	b, err := Start(program, t.TempDir())
 	if err != nil {
