@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -361,5 +362,36 @@ func checkLedger(t *testing.T, records []string, n int) {
 		if r != want {
 			t.Fatalf("record %d is %q, want %q", i, r, want)
 		}
+	}
+}
+
+// Observers hear a position when a commit has moved it, and again when a later session takes the table over.
+func TestPositionsAreTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create("parcel", "idle")
+	w.add("parcel", "I", 1, "t1", 1, "a")
+	w.add("parcel", "I", 2, "t2", 2, "b")
+	stop := w.start()
+	w.ledger.wait(t, "both records", count(2))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	told := func() map[string][]change.Position {
+		w.observed.mu.Lock()
+		defer w.observed.mu.Unlock()
+		return maps.Clone(w.observed.reached)
+	}
+	first := told()["parcel"]
+	if len(first) == 0 || first[len(first)-1] != change.Position(qlikwriter.Seq(2)) || len(told()["idle"]) != 0 {
+		t.Errorf("told %v", told())
+	}
+	stop = w.start()
+	w.polls(1)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if again := told()["parcel"]; len(again) != len(first)+1 || again[len(again)-1] != change.Position(qlikwriter.Seq(2)) {
+		t.Errorf("told again %v after %v", again, first)
 	}
 }

@@ -213,7 +213,7 @@ func (s *statusVerb) look(ctx context.Context) (status *metrics.Status, where st
 	}
 	kept, err := wiring.Peek(ctx, s.task)
 	if err != nil {
-		return nil, "", fmt.Errorf("no instance answers (%w), and the checkpoint cannot be read: %w", missing, err)
+		return nil, "", fault.New(fault.ClassOf(err), "", fmt.Errorf("no instance answers (%w), and the checkpoint cannot be read: %w", missing, err), "")
 	}
 	now := time.Now()
 	out := stoppedStatus(s.task, kept, now)

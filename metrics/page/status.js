@@ -167,9 +167,10 @@ function totals(s) {
   set($("lag"), lag === null ? "–" : lag === 0 ? "None" : duration(lag));
   set($("lag-note"), lag === null ? "not known yet" : lag === 0 ? "every table is caught up" : t.lag_table);
   const c = s.checkpoint;
-  set($("age"), c.age_seconds > 0 ? duration(c.age_seconds) : "Current");
+  const waiting = c.age_seconds > 5; // less is a commit that is under way
+  set($("age"), waiting ? duration(c.age_seconds) : "Current");
   $("age").classList.toggle("bad", c.age_seconds > 60);
-  set($("age-note"), c.age_seconds > 0 ? `changes are waiting; last commit ${ago(c.committed_at, s.now)}` : c.committed_at ? `last commit ${ago(c.committed_at, s.now)}` : "nothing to commit so far");
+  set($("age-note"), waiting ? `changes are waiting; last commit ${ago(c.committed_at, s.now)}` : c.committed_at ? `last commit ${ago(c.committed_at, s.now)}` : "nothing to commit so far");
   loads(s);
   keyed($("neighbours"), s.neighbours, (n) => n.name, () => make("li", {}, make("span", { class: "mark", "aria-hidden": "true" }), make("span"), make("small")), (node, n) => {
     attribute(node, "class", n.state);

@@ -112,6 +112,36 @@ func TestTailStartsAndEnds(t *testing.T) {
 	})
 }
 
+// Peeking at a checkpoint sees what is committed, with its times, and leaves the owner alone.
+func TestPeekCheckpoint(t *testing.T) {
+	eachKafka(t, func(t *testing.T, c kafka.Config) {
+		topic := name("checkpoint")
+		if entries, written, err := kafka.PeekCheckpoint(t.Context(), c, topic); err != nil || len(entries)+len(written) > 0 {
+			t.Errorf("a missing topic: %v, %v, %v", entries, written, err)
+		}
+		owner := transactional(t, c, name("task"), topic)
+		open(t, owner)
+		before := time.Now().Add(-time.Minute)
+		save := func(entries ...checkpoint.Entry) {
+			t.Helper()
+			if err := owner.Commit(t.Context(), entries); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(checkpoint.Entry{Key: "a", Value: []byte("1")}, checkpoint.Entry{Key: "b", Value: []byte("1")})
+		for range 2 {
+			entries, written, err := kafka.PeekCheckpoint(t.Context(), c, topic)
+			if err != nil || len(entries) != 2 || string(entries["a"]) != "1" || len(written) != 2 || written["b"].Before(before) {
+				t.Errorf("%q, %v, %v", entries, written, err)
+			}
+		}
+		save(checkpoint.Entry{Key: "a", Value: []byte("2")}, checkpoint.Entry{Key: "b"})
+		if entries, written, err := kafka.PeekCheckpoint(t.Context(), c, topic); err != nil || len(entries) != 1 || string(entries["a"]) != "2" || len(written) != 1 {
+			t.Errorf("%q, %v, %v", entries, written, err)
+		}
+	})
+}
+
 // Following over several topics, records come as they are committed, until the context is cancelled.
 func TestTailFollows(t *testing.T) {
 	eachKafka(t, func(t *testing.T, c kafka.Config) {

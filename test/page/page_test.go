@@ -199,22 +199,6 @@ func TestManyTables(t *testing.T) {
 	l.quiet()
 }
 
-// Nothing runs out of the screen of a phone, and what is touched is large enough.
-func TestPhone(t *testing.T) {
-	b := browser(t)
-	for name, w := range map[string]*world{"few": few(t), "troubled": troubled(t)} {
-		l := open(t, b, w.server.URL, phone)
-		l.until(rows + " > 2")
-		if wide := l.number(`document.documentElement.scrollWidth`); wide > float64(phone.Width) {
-			t.Errorf("%s: the page is %v wide", name, wide)
-		}
-		if low := l.number(`Math.min(...[...document.querySelectorAll("#chips button")].map(b => b.offsetHeight))`); low < 32 {
-			t.Errorf("%s: buttons are %v high", name, low)
-		}
-		l.quiet()
-	}
-}
-
 // contrast gives the texts whose contrast with their ground is below WCAG AA, as lines.
 const contrast = `(() => {
   const rgb = c => c.match(/[\d.]+/g).map(Number);
@@ -272,19 +256,24 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// What the page looks like, for people: go test ./test/page -run Screenshots -args -screenshots DIR.
-func TestScreenshots(t *testing.T) {
-	if *screenshots == "" {
-		t.Skip("no -screenshots: nobody looks")
-	}
+// Every kind of task on every kind of screen: nothing runs out of it, what is touched is large enough, and nothing is complained of. People look
+// at them with -args -screenshots DIR.
+func TestEveryScreen(t *testing.T) {
 	b := browser(t)
 	for name, w := range map[string]*world{"few": few(t), "troubled": troubled(t), "many": many(t), "empty": newWorld(t, "orders")} {
 		for kind, screen := range map[string]Screen{"desktop-light": desktop, "desktop-dark": desktop.dark(), "phone-light": phone, "phone-dark": phone.dark()} {
 			l := open(t, b, w.server.URL, screen)
 			l.until(`typeof last !== "undefined" && last`)
+			l.until(rows + " === Math.min(250, last.tables.length)")
 			l.shoot(name+"-"+kind, name != "many")
 			l.do(`document.getElementById("tables").scrollIntoView()`)
 			l.shoot(name+"-"+kind+"-tables", false)
+			if wide := l.number(`document.documentElement.scrollWidth`); wide > float64(screen.Width) {
+				t.Errorf("%s, %s: the page is %v wide", name, kind, wide)
+			}
+			if low := l.number(`Math.min(...[...document.querySelectorAll("#chips button")].map(b => b.offsetHeight))`); screen.Phone && low < 32 {
+				t.Errorf("%s, %s: buttons are %v high", name, kind, low)
+			}
 			l.quiet()
 		}
 	}

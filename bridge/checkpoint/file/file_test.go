@@ -99,6 +99,27 @@ func TestFailedSaveLeavesTheOldStateAndNoLitter(t *testing.T) {
 	}
 }
 
+// Peek reads beside the owner, and never takes the lock.
+func TestPeek(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "checkpoint.json")
+	if entries, saved, err := file.New(path).Peek(); err != nil || len(entries) != 0 || !saved.IsZero() {
+		t.Errorf("a missing file: %v, %v, %v", entries, saved, err)
+	}
+	owner := file.New(path)
+	t.Cleanup(func() { owner.Close() })
+	if err := owner.Save(t.Context(), []checkpoint.Entry{{Key: "task", Value: []byte("1")}}); err != nil {
+		t.Fatal(err)
+	}
+	entries, saved, err := file.New(path).Peek()
+	if err != nil || string(entries["task"]) != "1" || saved.IsZero() {
+		t.Errorf("%v, %v, %v", entries, saved, err)
+	}
+	if err := owner.Save(t.Context(), []checkpoint.Entry{{Key: "task", Value: []byte("2")}}); err != nil {
+		t.Error("the owner lost its file:", err)
+	}
+}
+
 func TestFileIsReadable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "checkpoint.json")

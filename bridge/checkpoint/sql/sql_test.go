@@ -125,6 +125,35 @@ func TestTasksShareATable(t *testing.T) {
 	}
 }
 
+// Peek takes no claim: the owner goes on. A table that is not there is not made.
+func TestPeek(t *testing.T) {
+	t.Parallel()
+	dsn := sqliteDSN(t)
+	peek := func() (map[string][]byte, error) {
+		s, err := checkpointsql.New(open(t, "sqlite", dsn), checkpointsql.SQLite(), "ctbridge_checkpoint", "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close() }()
+		return s.Peek(t.Context())
+	}
+	for range 2 {
+		if entries, err := peek(); err == nil || fault.ClassOf(err) != fault.Retry {
+			t.Errorf("without a table: %v, %v", entries, err)
+		}
+	}
+	owner := store(t, open(t, "sqlite", dsn), checkpointsql.SQLite(), "ctbridge_checkpoint", "orders")
+	t.Cleanup(func() { owner.Close() })
+	for _, value := range []string{"1", "2"} {
+		if err := owner.Save(t.Context(), []checkpoint.Entry{{Key: "task", Value: []byte(value)}}); err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := peek(); err != nil || len(entries) != 1 || string(entries["task"]) != value {
+			t.Errorf("%v, %v", entries, err)
+		}
+	}
+}
+
 func TestNamesAreChecked(t *testing.T) {
 	t.Parallel()
 	db := open(t, "sqlite", sqliteDSN(t))
