@@ -367,26 +367,34 @@ function lost(reason) {
   document.title = "No connection · " + (last ? last.task : "ctbridge");
 }
 
+async function ask() {
+  try {
+    const answer = await fetch("api/status", { cache: "no-store", signal: AbortSignal.timeout(8000) });
+    if (!answer.ok) throw new Error(`It says ${answer.status}.`);
+    return await answer.json();
+  } catch (error) {
+    lost(error instanceof TypeError || error.name === "TimeoutError" ? "Is the process running?" : error.message);
+    return null;
+  }
+}
+
 async function round() {
   clearTimeout(timer);
   if (asking) return;
   asking = true;
   const begin = performance.now();
-  let pause = every;
   try {
-    const answer = await fetch("api/status", { cache: "no-store", signal: AbortSignal.timeout(8000) });
-    if (!answer.ok) throw new Error(`It says ${answer.status}.`);
-    last = await answer.json();
+    const answer = await ask();
+    if (!answer) return;
+    last = answer;
     document.body.classList.remove("lost");
     $("lost").hidden = true;
     show();
-    pause = Math.max(every, 4 * (performance.now() - begin)); // a slow phone or line is not kept busy
-  } catch (error) {
-    lost(error instanceof TypeError || error.name === "TimeoutError" ? "Is the process running?" : error.message);
-    pause = 2 * every;
+  } finally {
+    asking = false;
+    const pause = Math.max(every, 4 * (performance.now() - begin)); // a slow phone or line is not kept busy
+    if (!document.hidden) timer = setTimeout(round, pause);
   }
-  asking = false;
-  if (!document.hidden) timer = setTimeout(round, pause);
 }
 
 document.addEventListener("visibilitychange", () => document.hidden || round());

@@ -121,7 +121,7 @@ func everything(task *wiring.Task, log *buffer, err error) (shown string, failed
 	defer look.Stop()
 	var pages strings.Builder
 	for {
-		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/status"} {
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			if resp, err := client.Get("http://" + task.MetricsAddr() + path); err == nil {
 				_ = resp.Write(&pages)

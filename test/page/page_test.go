@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ctbridge/bridge/fault"
 	"ctbridge/test/stack/servers"
 )
 
@@ -154,8 +156,17 @@ func TestPageIsLive(t *testing.T) {
 func TestMarkupIsText(t *testing.T) {
 	b := browser(t)
 	w := newWorld(t, `<img src=x onerror="window.hit=1">`, `<script>window.hit=1</script>`, `a"b'c&d`)
+	hostile := fault.New(fault.Table, "<img src=x onerror=window.hit=1>", errors.New("<b>bold</b>"), "<script>window.hit=1</script>")
+	w.TableChanged(w.tables[0], "failed", 1, hostile)
+	w.TableChanged(w.tables[1], "failed", 1, hostile)
+	w.TableChanged(w.tables[1], "streaming", 1, nil)
+	w.SourceReachable(hostile)
+	w.Failed("poll", fault.Table, hostile)
 	l := open(t, b, w.server.URL, desktop)
 	l.until(rows + " === 2")
+	if n := l.number(`document.querySelectorAll("main img, main script, #body b b").length`); n != 0 {
+		t.Errorf("%v elements were made of texts", n)
+	}
 	if got := l.text(`document.querySelector("#body").textContent`); !strings.Contains(got, `dbo.<script>window.hit=1</script>`) || !strings.Contains(got, `dbo.a"b'c&d`) {
 		t.Error(got)
 	}
@@ -260,7 +271,7 @@ func TestAccessible(t *testing.T) {
 // at them with -args -screenshots DIR.
 func TestEveryScreen(t *testing.T) {
 	b := browser(t)
-	for name, w := range map[string]*world{"few": few(t), "troubled": troubled(t), "many": many(t), "empty": newWorld(t, "orders")} {
+	for name, w := range map[string]*world{"few": few(t), "troubled": troubled(t), "many": many(t), "empty": newWorld(t, "orders"), "shards": shards(t)} {
 		for kind, screen := range map[string]Screen{"desktop-light": desktop, "desktop-dark": desktop.dark(), "phone-light": phone, "phone-dark": phone.dark()} {
 			l := open(t, b, w.server.URL, screen)
 			l.until(`typeof last !== "undefined" && last`)

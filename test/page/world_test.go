@@ -161,3 +161,19 @@ func many(t *testing.T) *world {
 	w.Committed(bridge.Commit{})
 	return w
 }
+
+// shards is a task that three replicas share, of which one stands by.
+func shards(t *testing.T) *world {
+	w := few(t)
+	w.Membership(func() metrics.Membership {
+		return metrics.Membership{
+			Shards: []metrics.ShardStatus{
+				{Number: 0, State: "active", Replica: "ctbridge-orders-0", Tables: 2}, {Number: 1, State: "active", Replica: "ctbridge-orders-1", Tables: 1},
+				{Number: 2, State: "waiting"},
+			},
+			Replicas: []metrics.ReplicaStatus{{ID: "ctbridge-orders-0", Self: true, Shards: []int{0}}, {ID: "ctbridge-orders-1", Shards: []int{1}}, {ID: "ctbridge-orders-2", Shards: []int{}}},
+			ShardOf:  func(id change.TableID) int { return len(id.Name) % 2 },
+		}
+	})
+	return w
+}
