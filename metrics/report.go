@@ -149,7 +149,17 @@ func (s *Status) judge(l live) {
 			worse(StateDegraded, fmt.Sprintf("%d of %d tables %s", count.n, s.Totals.Tables, count.what))
 		}
 	}
-	if s.LastPollAt == nil {
+	switch {
+	case s.standsBy():
+		if s.State == StateOK {
+			s.State = StateStandby // which is no problem
+		}
+	case s.LastPollAt == nil:
 		worse(StateStarting, "no poll has ended yet")
 	}
+}
+
+// standsBy tells that this process runs no shard, because others do.
+func (s *Status) standsBy() bool {
+	return slices.ContainsFunc(s.Replicas, func(r ReplicaStatus) bool { return r.Self && len(r.Shards) == 0 })
 }

@@ -11,6 +11,7 @@ const StatusFormat = 1
 // The states of a task, the worst that is so.
 const (
 	StateOK       = "ok"
+	StateStandby  = "standby"  // other replicas run the shards; this one waits
 	StateStarting = "starting" // no poll has ended yet
 	StateDegraded = "degraded" // a table does not stream
 	StateAway     = "away"     // an essential neighbour does not answer

@@ -278,6 +278,21 @@ func TestMembership(t *testing.T) {
 	}
 }
 
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	m, _ := newStatus(Options{})
+	m.Membership(func() Membership {
+		return Membership{Replicas: []ReplicaStatus{{ID: "pod-0", Shards: []int{0}}, {ID: "pod-1", Self: true, Shards: []int{}}}}
+	})
+	if s := m.Status(); s.State != StateStandby || len(s.Problems) > 0 {
+		t.Errorf("%s %q", s.State, s.Problems)
+	}
+	m.SinkReachable(errors.New("away"))
+	if s := m.Status(); s.State != StateAway {
+		t.Errorf("%s %q", s.State, s.Problems)
+	}
+}
+
 func TestPageFiles(t *testing.T) {
 	t.Parallel()
 	m, _ := newStatus(Options{})

@@ -190,7 +190,7 @@ func (s *statusVerb) write(w io.Writer, status *metrics.Status, where string, ro
 // verdict is nil for a task that is fine.
 func verdict(s *metrics.Status) error {
 	switch s.State {
-	case metrics.StateOK, metrics.StateStarting:
+	case metrics.StateOK, metrics.StateStandby, metrics.StateStarting:
 		return nil
 	case metrics.StateStopped:
 		return fmt.Errorf("no instance of %s answers", s.Task)

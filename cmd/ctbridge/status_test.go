@@ -46,7 +46,7 @@ func status(ctx context.Context, terminal bool, args ...string) (code int, out, 
 func TestStatusCodes(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]int{
-		metrics.StateOK: exitFine, metrics.StateStarting: exitFine, metrics.StateDegraded: exitFailed, metrics.StateAway: exitFailed, metrics.StateStuck: exitFailed,
+		metrics.StateOK: exitFine, metrics.StateStandby: exitFine, metrics.StateStarting: exitFine, metrics.StateDegraded: exitFailed, metrics.StateAway: exitFailed, metrics.StateStuck: exitFailed,
 		"one of a later version": exitFailed,
 	} {
 		url := instance(t, func() {}, func(s *metrics.Status) { s.State = state })

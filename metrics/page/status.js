@@ -92,8 +92,8 @@ function spark() {
 
 // The head.
 
-const verdicts = { ok: "All fine", starting: "Starting" };
-const colours = { ok: "#1f9d57", starting: "#c98a1b", unknown: "#888888" };
+const verdicts = { ok: "All fine", starting: "Starting", standby: "Standing by" };
+const colours = { ok: "#1f9d57", standby: "#1f9d57", starting: "#c98a1b", unknown: "#888888" };
 
 function verdictOf(s) {
   const { failed, missing } = s.totals;
@@ -106,7 +106,7 @@ function head(s) {
   set($("task"), s.task || "task");
   say(s.state, verdictOf(s));
   set($("live"), `Live, ${clock(s.now)}, up ${duration(s.uptime_seconds)}`);
-  document.title = (s.state === "ok" ? "" : verdictOf(s) + " · ") + (s.task || "ctbridge");
+  document.title = (s.state === "ok" || s.state === "standby" ? "" : verdictOf(s) + " · ") + (s.task || "ctbridge");
 }
 
 function say(state, text) {
@@ -309,7 +309,7 @@ function tables(s) {
   $("more").hidden = shown.length === list.length;
   set($("more"), `Show ${plural(list.length - shown.length, "more table")}`);
   $("empty").hidden = list.length > 0;
-  set($("empty"), s.tables.length ? "No table matches." : "No table has been found yet. Check source.tables, and that the login may see the change tables.");
+  set($("empty"), s.tables.length ? "No table matches." : s.state === "standby" ? "Other replicas stream the tables: look at their pages." : "No table has been found yet. Check source.tables, and that the login may see the change tables.");
   $("rows").classList.toggle("no-margin", s.tables.every((t) => t.retention_margin_seconds === null));
   $("sorter").value = view.sort;
   for (const th of document.querySelectorAll("th[data-sort]")) {

@@ -30,7 +30,7 @@ const (
 )
 
 var stateColors = map[string]string{
-	metrics.StateOK: green, metrics.StateStarting: yellow, metrics.StateDegraded: red, metrics.StateAway: red, metrics.StateStuck: red, metrics.StateStopped: red,
+	metrics.StateOK: green, metrics.StateStandby: green, metrics.StateStarting: yellow, metrics.StateDegraded: red, metrics.StateAway: red, metrics.StateStuck: red, metrics.StateStopped: red,
 	string(bridge.TableStreaming): green, string(bridge.TableLoading): yellow, string(bridge.TableFailed): red, string(bridge.TableMissing): red,
 	metrics.NeighbourReachable: green, metrics.NeighbourUnknown: yellow,
 }
@@ -65,7 +65,7 @@ func (v *view) paint(color, text string) string {
 
 func (v *view) head() {
 	s := v.status
-	state := map[string]string{metrics.StateOK: "all fine", metrics.StateStopped: "not running"}[s.State]
+	state := map[string]string{metrics.StateOK: "all fine", metrics.StateStandby: "standing by", metrics.StateStopped: "not running"}[s.State]
 	fmt.Fprintf(v, "%s  %s", v.paint(bold, clean(s.Task)), v.paint(stateColors[s.State], cmp.Or(state, s.State)))
 	if s.State == metrics.StateStopped {
 		v.WriteByte('\n')
