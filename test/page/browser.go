@@ -155,6 +155,7 @@ type Screen struct {
 // Tab is one open page.
 type Tab struct {
 	browser *Browser
+	target  string
 	session string
 
 	mu         sync.Mutex
@@ -176,7 +177,7 @@ func (b *Browser) Open(ctx context.Context, address string, s Screen) (*Tab, err
 	if err := b.into(ctx, &attached, "Target.attachToTarget", map[string]any{"targetId": target.ID, "flatten": true}); err != nil {
 		return nil, err
 	}
-	t := &Tab{browser: b, session: attached.Session}
+	t := &Tab{browser: b, target: target.ID, session: attached.Session}
 	b.mu.Lock()
 	b.tabs[t.session] = t
 	b.mu.Unlock()
@@ -203,6 +204,12 @@ func (b *Browser) into(ctx context.Context, out any, method string, params any) 
 		return err
 	}
 	return json.Unmarshal(result, out)
+}
+
+// Close closes the page.
+func (t *Tab) Close(ctx context.Context) error {
+	_, err := t.browser.call(ctx, "", "Target.closeTarget", map[string]any{"targetId": t.target})
+	return err
 }
 
 // hear keeps what the page complains of, and what it asks for.
