@@ -13,7 +13,7 @@ import (
 
 // Membership is who serves the task: replicas, and the shards that they share.
 type Membership struct {
-	Shards   []ShardStatus
+	Shards   []ShardStatus // Tables is filled in by Status
 	Replicas []ReplicaStatus
 	ShardOf  func(change.TableID) int // nil = all tables are in shard 0
 }
@@ -111,8 +111,9 @@ func (m *Metrics) membersInto(s *Status) {
 	m.mu.Unlock()
 	if ask == nil {
 		name := m.options.Replica
-		s.Shards = []ShardStatus{{State: "active", Replica: name, Tables: len(s.Tables)}}
+		s.Shards = []ShardStatus{{State: "active", Replica: name}}
 		s.Replicas = []ReplicaStatus{{ID: name, Self: true, Shards: []int{0}}}
+		s.countTables()
 		return
 	}
 	who := ask()
@@ -120,6 +121,22 @@ func (m *Metrics) membersInto(s *Status) {
 	for i := range s.Tables {
 		if who.ShardOf != nil {
 			s.Tables[i].Shard = who.ShardOf(change.TableID{Schema: s.Tables[i].Schema, Name: s.Tables[i].Name})
+		}
+	}
+	s.countTables()
+}
+
+// countTables counts the tables of the shards that run here.
+func (s *Status) countTables() {
+	count := make(map[int]int)
+	for _, t := range s.Tables {
+		count[t.Shard]++
+	}
+	for i := range s.Shards {
+		shard := &s.Shards[i]
+		if slices.ContainsFunc(s.Replicas, func(r ReplicaStatus) bool { return r.Self && slices.Contains(r.Shards, shard.Number) }) {
+			n := count[shard.Number]
+			shard.Tables = &n
 		}
 	}
 }

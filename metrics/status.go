@@ -95,7 +95,7 @@ type ShardStatus struct {
 	Number  int    `json:"number"`
 	State   string `json:"state"`   // active, standby, ...
 	Replica string `json:"replica"` // who runs it; empty = nobody
-	Tables  int    `json:"tables"`
+	Tables  *int   `json:"tables"`  // known where this replica runs it
 }
 
 // ReplicaStatus is one process that serves the task.

@@ -268,12 +268,12 @@ func TestMembership(t *testing.T) {
 	m.TableChanged(parcel, bridge.TableStreaming, 1, nil)
 	m.Membership(func() Membership {
 		return Membership{
-			Shards:   []ShardStatus{{Number: 0, State: "active", Replica: "pod-0", Tables: 1}, {Number: 1, State: "active", Replica: "pod-1"}},
+			Shards:   []ShardStatus{{Number: 0, State: "active", Replica: "pod-0"}, {Number: 1, State: "active", Replica: "pod-1"}},
 			Replicas: []ReplicaStatus{{ID: "pod-0", Self: true, Shards: []int{0}}, {ID: "pod-1", Shards: []int{1}}, {ID: "pod-2", Shards: []int{}}},
-			ShardOf:  func(change.TableID) int { return 1 },
+			ShardOf:  func(change.TableID) int { return 0 },
 		}
 	})
-	if s := m.Status(); len(s.Shards) != 2 || len(s.Replicas) != 3 || s.Tables[0].Shard != 1 {
+	if s := m.Status(); len(s.Shards) != 2 || len(s.Replicas) != 3 || s.Tables[0].Shard != 0 || *s.Shards[0].Tables != 1 || s.Shards[1].Tables != nil {
 		t.Errorf("%+v", s)
 	}
 }

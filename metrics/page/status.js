@@ -326,7 +326,7 @@ function members(s) {
     set(row.children[0], String(x.number));
     set(row.children[1].firstChild.lastChild, x.state);
     set(row.children[2], x.replica ? x.replica + (self.has(x.replica) && s.replicas.length > 1 ? " (this one)" : "") : "–");
-    set(row.children[3], count(x.tables));
+    set(row.children[3], x.tables === null ? "–" : count(x.tables));
   });
   const idle = s.replicas.filter((r) => r.shards.length === 0).map((r) => r.id + (r.self ? " (this one)" : ""));
   set($("standby"), idle.length ? `Standing by: ${idle.join(", ")}` : "");

@@ -168,7 +168,7 @@ func shards(t *testing.T) *world {
 	w.Membership(func() metrics.Membership {
 		return metrics.Membership{
 			Shards: []metrics.ShardStatus{
-				{Number: 0, State: "active", Replica: "ctbridge-orders-0", Tables: 2}, {Number: 1, State: "active", Replica: "ctbridge-orders-1", Tables: 1},
+				{Number: 0, State: "active", Replica: "ctbridge-orders-0"}, {Number: 1, State: "active", Replica: "ctbridge-orders-1"},
 				{Number: 2, State: "waiting"},
 			},
 			Replicas: []metrics.ReplicaStatus{{ID: "ctbridge-orders-0", Self: true, Shards: []int{0}}, {ID: "ctbridge-orders-1", Shards: []int{1}}, {ID: "ctbridge-orders-2", Shards: []int{}}},

@@ -141,7 +141,11 @@ func (v *view) members() {
 		return
 	}
 	for _, shard := range s.Shards {
-		v.fact(fmt.Sprintf("shard %d", shard.Number), fmt.Sprintf("%s on %s, %d tables", clean(shard.State), cmp.Or(clean(shard.Replica), "nobody"), shard.Tables))
+		text := clean(shard.State) + " on " + cmp.Or(clean(shard.Replica), "nobody")
+		if shard.Tables != nil {
+			text += fmt.Sprintf(", %d tables", *shard.Tables)
+		}
+		v.fact(fmt.Sprintf("shard %d", shard.Number), text)
 	}
 	for _, r := range s.Replicas {
 		if len(r.Shards) == 0 {

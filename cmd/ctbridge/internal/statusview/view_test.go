@@ -107,13 +107,14 @@ func TestGolden(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	s := example()
-	s.Shards = []metrics.ShardStatus{{Number: 0, State: "active", Replica: "pod-0", Tables: 3}, {Number: 1, State: "draining", Replica: ""}}
+	three := 3
+	s.Shards = []metrics.ShardStatus{{Number: 0, State: "active", Replica: "pod-0", Tables: &three}, {Number: 1, State: "draining", Replica: ""}}
 	s.Replicas = []metrics.ReplicaStatus{{ID: "pod-0", Shards: []int{0}}, {ID: "pod-1", Shards: []int{}}}
 	var b strings.Builder
 	if err := Write(&b, s, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"shard 0     active on pod-0, 3 tables", "shard 1     draining on nobody, 0 tables", "standing by pod-1"} {
+	for _, line := range []string{"shard 0     active on pod-0, 3 tables", "shard 1     draining on nobody", "standing by pod-1"} {
 		if !strings.Contains(b.String(), line+"\n") {
 			t.Errorf("no line %q in\n%s", line, b.String())
 		}
