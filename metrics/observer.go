@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"ctbridge/bridge"
@@ -123,7 +125,9 @@ func (m *Metrics) Failed(stage bridge.Stage, class fault.Class, err error) {
 	problem := m.problemOf(err, stage)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.board.lastError = problem
+	if !errors.Is(err, context.Canceled) { // a stop is no trouble that people must read of
+		m.board.lastError = problem
+	}
 	m.board.errors++
 	counter, known := m.failed[failure{stage, class}]
 	if !known {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -199,6 +200,15 @@ func TestErrorOfATable(t *testing.T) {
 		if strings.Contains(w.Body.String(), "hunter2") || !strings.Contains(w.Body.String(), "sasl ***") {
 			t.Errorf("%s: %s", path, w.Body)
 		}
+	}
+}
+
+func TestStopIsNoLastError(t *testing.T) {
+	t.Parallel()
+	m, _ := newStatus(Options{})
+	m.Failed(bridge.StagePoll, fault.Retry, fmt.Errorf("query: %w", context.Canceled))
+	if s := m.Status(); s.LastError != nil || s.Totals.Errors != 1 {
+		t.Errorf("%+v", s)
 	}
 }
 
