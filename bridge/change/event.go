@@ -49,6 +49,7 @@ type Event struct {
 	Table    *Table
 	Op       Op
 	Late     bool     // its position lies below one that was published before it
+	Bad      error    // the row cannot become a message, and why (fault.Poison); its images are as they were read
 	Position Position // full order key, I2
 
 	ChangeSequence []byte // 35 digits; empty for OpRefresh; nil from a source that has none: the sequence stage gives one

@@ -2,8 +2,9 @@ package change
 
 // TableError is an error that concerns one table only: the others go on.
 type TableError struct {
-	Table TableID
-	Err   error
+	Table  TableID
+	Origin string // of the one record that is to blame, empty where none is: see Record
+	Err    error
 }
 
 // Error names the table and the cause.

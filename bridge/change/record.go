@@ -5,6 +5,7 @@ import "time"
 // Record is one rendered message on its way to a topic.
 type Record struct {
 	Table   TableID
+	Origin  string // names the row within its table; a sink that blames the record names it
 	Topic   string
 	Key     []byte // nil = no key
 	Value   []byte // nil = tombstone
@@ -38,4 +39,5 @@ const (
 	DataTopic TopicRole = iota
 	MetadataTopic
 	CheckpointTopic
+	DeadLetterTopic
 )

@@ -7,20 +7,21 @@ type ValueKind uint8
 
 // The forms a decoded value can take. Every engine decodes into these, every encoder starts from them.
 const (
-	KindNull     ValueKind = iota // SQL NULL
-	KindAbsent                    // not captured: neither NULL nor a value (columnMask bit clear)
-	KindBool                      // Num 0 or 1
-	KindInt                       // Num
-	KindUint                      // Num holds the bits of a uint64
-	KindFloat32                   // Num holds the bits of a float32
-	KindFloat64                   // Num holds the bits of a float64
-	KindDecimal                   // Raw is decimal text: -?digits[.digits], no exponent, no plus sign, the source's own scale kept
-	KindText                      // Raw is UTF-8 text
-	KindBytes                     // Raw
-	KindDate                      // Num is days since 1970-01-01 (proleptic Gregorian)
-	KindTime                      // Num is seconds (negative for a negative duration), Nanos has the same sign or is 0
-	KindDateTime                  // wall clock: Num is seconds since 1970-01-01 00:00:00 of the same clock, Nanos 0..999999999
-	KindInstant                   // UTC instant: Num is Unix seconds, Nanos 0..999999999, Offset as stored by the source
+	KindNull      ValueKind = iota // SQL NULL
+	KindAbsent                     // not captured: neither NULL nor a value (columnMask bit clear)
+	KindBool                       // Num 0 or 1
+	KindInt                        // Num
+	KindUint                       // Num holds the bits of a uint64
+	KindFloat32                    // Num holds the bits of a float32
+	KindFloat64                    // Num holds the bits of a float64
+	KindDecimal                    // Raw is decimal text: -?digits[.digits], no exponent, no plus sign, the source's own scale kept
+	KindText                       // Raw is UTF-8 text
+	KindBytes                      // Raw
+	KindDate                       // Num is days since 1970-01-01 (proleptic Gregorian)
+	KindTime                       // Num is seconds (negative for a negative duration), Nanos has the same sign or is 0
+	KindDateTime                   // wall clock: Num is seconds since 1970-01-01 00:00:00 of the same clock, Nanos 0..999999999
+	KindInstant                    // UTC instant: Num is Unix seconds, Nanos 0..999999999, Offset as stored by the source
+	KindUndecoded                  // Raw is what the server sent, which the column's type cannot hold: only a bad event has such a value
 )
 
 // Value is one column value without boxing. Raw points into the arena of the page that the row came from: it lives as long
@@ -68,6 +69,9 @@ func TextValue(b []byte) Value { return Value{Kind: KindText, Raw: b} }
 
 // BytesValue holds raw bytes; b is kept, not copied.
 func BytesValue(b []byte) Value { return Value{Kind: KindBytes, Raw: b} }
+
+// UndecodedValue holds what could not be decoded, as text or as it came; b is kept, not copied.
+func UndecodedValue(b []byte) Value { return Value{Kind: KindUndecoded, Raw: b} }
 
 // DecimalValue holds decimal text (see KindDecimal); b is kept, not copied.
 func DecimalValue(b []byte) Value { return Value{Kind: KindDecimal, Raw: b} }
