@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -68,6 +69,8 @@ type gatherer struct {
 	group [][]change.Value
 	rows  int
 	full  bool // one group filled the limit: nothing was added
+
+	unread error // a row of the group cannot be decoded: its event is a bad one (source.Captured.KeepBad)
 }
 
 func (g *gatherer) run(ctx context.Context, args []any, limit int) (err error) {
@@ -92,9 +95,11 @@ func (g *gatherer) run(ctx context.Context, args []any, limit int) (err error) {
 		switch {
 		case keyOf(row).event() > g.upto:
 			return nil
-		case scanned != nil:
+		case scanned != nil && !g.captured.KeepBad:
 			g.group, g.page.Failed = nil, g.bad(row, scanned)
 			return nil
+		case scanned != nil && g.unread == nil:
+			g.unread = g.bad(row, scanned)
 		}
 		g.group = append(g.group, row)
 	}
@@ -117,11 +122,15 @@ func (g *gatherer) endGroup() (stop bool) {
 	if len(g.group) == 0 {
 		return false
 	}
+	first := len(g.page.Events)
 	if err := g.addGroup(g.page, g.span, g.group); err != nil {
 		g.page.Failed = err
 		return true
 	}
-	g.group = g.group[:0]
+	if g.unread != nil {
+		markBad(g.page.Events[first:], g.unread)
+	}
+	g.group, g.unread = g.group[:0], nil
 	most := g.captured.PageBytes
 	if most <= 0 {
 		most = source.DefaultPageBytes
@@ -130,6 +139,16 @@ func (g *gatherer) endGroup() (stop bool) {
 		g.page.More, g.page.Cut = true, true
 	}
 	return g.page.Cut
+}
+
+// markBad marks the events of a group that hold a value which could not be decoded.
+func markBad(events []change.Event, err error) {
+	undecoded := func(v change.Value) bool { return v.Kind == change.KindUndecoded }
+	for i := range events {
+		if ev := &events[i]; slices.ContainsFunc(ev.After, undecoded) || slices.ContainsFunc(ev.Before, undecoded) {
+			ev.Bad = err
+		}
+	}
 }
 
 func sameGroup(a, b []change.Value) bool {
