@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ type Chunks struct {
 	captured *Captured
 	base     *Base
 	bytes    int
+	keepBad  bool
 
 	first Statement   // limit
 	level []Statement // by number n of equal key columns: those n texts and the next one, limit
@@ -33,6 +35,7 @@ type Chunk struct {
 	Keys     [][]change.Value // parallel to Rows: the key columns as text; empty for a table without key
 	Last     bool             // nothing is left behind it
 	Failed   error            // a fault.Poison: the row after the last one cannot be read
+	Bad      map[int]error    // by index into Rows: what could not be decoded; only with Options.KeepBad
 	Arena    change.Arena
 }
 
@@ -51,7 +54,7 @@ func (p *Poller) Chunks(t *Captured, where string) (*Chunks, error) {
 		return nil, fault.New(fault.Table, "full load of "+t.Table.ID.String(), errors.New("a table without key takes a connection for itself"),
 			"set source.max_connections to 2 at least")
 	}
-	c := &Chunks{layout: p.layout, captured: t, base: base, bytes: DefaultPageBytes}
+	c := &Chunks{layout: p.layout, captured: t, base: base, bytes: DefaultPageBytes, keepBad: p.options.KeepBad}
 	if p.options.MaxBytes > 0 {
 		c.bytes = max(minPageBytes, min(c.bytes, p.options.MaxBytes/8))
 	}
@@ -190,12 +193,29 @@ func (c *Chunks) take(out *Chunk, result Rows, most int) (full bool, err error) 
 			if fault.ClassOf(err) != fault.Poison {
 				return true, err
 			}
-			out.Failed = fault.New(fault.Poison, "read "+c.base.ID.String()+keyText(row[:keys]), err, "")
-			return true, nil
+			err = fault.New(fault.Poison, "read "+c.base.ID.String()+keyText(row[:keys]), err, "")
+			if !c.keepBad || undecoded(row[:keys]) {
+				out.Failed = err
+				return true, nil
+			}
+			out.bad(err)
 		}
 		out.Keys, out.Rows = append(out.Keys, row[:keys:keys]), append(out.Rows, row[keys:])
 	}
 	return true, nil
+}
+
+// bad notes that the next row cannot be decoded.
+func (c *Chunk) bad(err error) {
+	if c.Bad == nil {
+		c.Bad = make(map[int]error)
+	}
+	c.Bad[len(c.Rows)] = err
+}
+
+// undecoded tells that one of the values is not what its column should hold.
+func undecoded(values []change.Value) bool {
+	return slices.ContainsFunc(values, func(v change.Value) bool { return v.Kind == change.KindUndecoded })
 }
 
 func keyText(key []change.Value) string {

@@ -67,7 +67,7 @@ type Rows interface {
 	// Next moves to the next row. After false, Err tells the end of the result from a failure.
 	Next() bool
 	// Scan decodes the row, left to right, into dst; bytes are kept in the arena. A value that its column's type cannot hold exactly is a
-	// fault.Poison that names the column (I6); the values left of it are set.
+	// fault.Poison that names the first such column (I6); all others are set, and those that do not fit are change.KindUndecoded.
 	Scan(dst []change.Value, arena *change.Arena) error
 	Err() error
 	Close() error

@@ -48,6 +48,7 @@ type Captured struct {
 	Identity  string         // the change table's catalog identity
 	HasTx     bool           // rows carry a transaction id
 	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
+	KeepBad   bool           // give rows that cannot be decoded as bad events (change.Event) instead of ending the page before them
 	Reader    any            // the layout's own compiled statements
 	Memo      []byte         // what the layout must know of this structure to read its rows after the table was changed
 	Former    []Former       // structures that rows before those of Table have, oldest first: for a table that was never read yet
@@ -75,7 +76,7 @@ type Page struct {
 	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
 	Skipped map[string]int
 	// Failed is the error that ended the page early: the event after the last one cannot be read (fault.Poison). The events before it
-	// are good.
+	// are good, or with Captured.KeepBad bad ones; what cannot even be put in order always ends the page.
 	Failed error
 }
 

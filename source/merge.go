@@ -33,7 +33,7 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	}
 	for i := range w.readings {
 		for r := &w.readings[i]; r != nil; r = r.then {
-			r.captured.PageBytes = max(share, minPageBytes)
+			r.captured.PageBytes, r.captured.KeepBad = max(share, minPageBytes), p.options.KeepBad
 		}
 		c := &cursor{reading: w.readings[i], order: i}
 		m.fetch(c)

@@ -12,9 +12,10 @@ import (
 // Options of a poller. See the configuration reference for the defaults.
 type Options struct {
 	Horizon   HorizonOptions
-	PageRows  int // rows per page
-	MaxBytes  int // memory for pages of all tables together (I10)
-	Parallel  int // pages read at the same time
+	PageRows  int  // rows per page
+	KeepBad   bool // see Captured and Chunk
+	MaxBytes  int  // memory for pages of all tables together (I10)
+	Parallel  int  // pages read at the same time
 	Lookback  time.Duration
 	Log       *slog.Logger
 	Now       func() time.Time // time.Now where nil

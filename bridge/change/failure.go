@@ -3,7 +3,7 @@ package change
 // TableError is an error that concerns one table only: the others go on.
 type TableError struct {
 	Table  TableID
-	Origin string // of the one record that is to blame, empty where none is: see Record
+	Origin string // of the one record that is to blame, empty where it is not known: see Record
 	Err    error
 }
 

@@ -25,9 +25,10 @@ type Kafka struct {
 
 // Topics are settings by role.
 type Topics struct {
-	Data       Topic           `yaml:"data" doc:"Topics of messages."`
-	Metadata   Topic           `yaml:"metadata" default:"{partitions: 1, config: {cleanup.policy: compact}}" doc:"The topic of metadata messages."`
-	Checkpoint CheckpointTopic `yaml:"checkpoint" default:"{config: {cleanup.policy: compact, segment.bytes: 16777216, min.cleanable.dirty.ratio: 0.1}}" doc:"The topic of checkpoints; it always has one partition."`
+	Data        Topic           `yaml:"data" doc:"Topics of messages."`
+	Metadata    Topic           `yaml:"metadata" default:"{partitions: 1, config: {cleanup.policy: compact}}" doc:"The topic of metadata messages."`
+	DeadLetters Topic           `yaml:"dead_letters" default:"{partitions: 1, config: {retention.ms: -1}}" doc:"The topic of dead letters, which by default keeps them for ever."`
+	Checkpoint  CheckpointTopic `yaml:"checkpoint" default:"{config: {cleanup.policy: compact, segment.bytes: 16777216, min.cleanable.dirty.ratio: 0.1}}" doc:"The topic of checkpoints; it always has one partition."`
 }
 
 // Topic is what a new topic gets.

@@ -8,7 +8,8 @@ import (
 // resolve fills in the placeholders that are known now and what other settings imply.
 func (t *Task) resolve(host string) {
 	known := strings.NewReplacer("{task}", t.Name, "{host}", host)
-	for _, text := range []*string{&t.Server, &t.Kafka.ClientID, &t.Kafka.Topic, &t.Kafka.MetadataTopic, &t.Kafka.ControlTopic, &t.Checkpoint.Topic, &t.Datastream.Stream, &t.Debezium.Prefix} {
+	for _, text := range []*string{&t.Server, &t.Kafka.ClientID, &t.Kafka.Topic, &t.Kafka.MetadataTopic, &t.Kafka.ControlTopic, &t.Checkpoint.Topic,
+		&t.BadRecords.Topic, &t.BadRecords.ReplayTopic, &t.Datastream.Stream, &t.Debezium.Prefix} {
 		*text = known.Replace(*text)
 	}
 	t.Source.Database = t.Source.databaseName()

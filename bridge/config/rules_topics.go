@@ -27,7 +27,8 @@ func (r *rules) checkTopics() {
 			r.checkTopic(metadata, "{task}", "{envelope}")
 		}
 	}
-	for _, own := range []topicKey{{path: "checkpoint.topic", template: r.Checkpoint.Topic}, {path: "kafka.control_topic", template: r.Kafka.ControlTopic}} {
+	for _, own := range []topicKey{{path: "checkpoint.topic", template: r.Checkpoint.Topic}, {path: "kafka.control_topic", template: r.Kafka.ControlTopic},
+		{path: "bad_records.topic", template: r.BadRecords.Topic}, {path: "bad_records.replay_topic", template: r.BadRecords.ReplayTopic}} {
 		topics = append(topics, own)
 		r.checkTopic(own, "{task}")
 	}

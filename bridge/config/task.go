@@ -21,6 +21,8 @@ type Task struct {
 	Datastream DatastreamShape `yaml:"datastream" doc:"Options of the Datastream envelope."`
 	Debezium   DebeziumShape   `yaml:"debezium" doc:"Options of the Debezium envelope."`
 
+	BadRecords BadRecords `yaml:"bad_records" doc:"Rows that cannot become messages: values that do not decode or do not fit the format, and records over the size limit."`
+
 	Delivery   string     `yaml:"delivery" default:"exactly_once" oneof:"exactly_once|at_least_once" doc:"exactly_once writes records and checkpoint in one Kafka transaction; at_least_once writes the checkpoint after the acknowledgements, so that a crash can repeat records."`
 	Kafka      Kafka      `yaml:"kafka" doc:"The brokers and topics."`
 	Commit     Commit     `yaml:"commit" doc:"How much one commit holds at most; larger source transactions are cut."`

@@ -14,10 +14,10 @@ import (
 // is sent again (KIP-98).
 type batch struct {
 	records []sarama.Record
-	tables  []change.TableID // of each record
-	size    int              // bytes on the wire, before compression, at most
-	counted int64            // bytes counted against the limit (I10)
-	first   int32            // sequence number of the first record, set when the batch is sealed
+	owners  []owner // of each record
+	size    int     // bytes on the wire, before compression, at most
+	counted int64   // bytes counted against the limit (I10)
+	first   int32   // sequence number of the first record, set when the batch is sealed
 
 	firstTime, lastTime, now int64 // Unix milliseconds
 
@@ -26,8 +26,14 @@ type batch struct {
 	since time.Time           // of the first of them
 }
 
+// owner is the row that a record was made of.
+type owner struct {
+	table  change.TableID
+	origin string
+}
+
 // recordOverhead is about what a batch keeps per record beside its payload.
-const recordOverhead = 160
+const recordOverhead = 176
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
@@ -63,7 +69,7 @@ func (b *batch) add(r *change.Record, size int, counted int64) {
 		Key: r.Key, Value: r.Value, Headers: wireHeaders(r.Headers),
 		OffsetDelta: int64(len(b.records)), TimestampDelta: time.Duration(at-b.firstTime) * time.Millisecond,
 	})
-	b.tables = append(b.tables, r.Table)
+	b.owners = append(b.owners, owner{r.Table, r.Origin})
 	b.size += size
 	b.counted += counted
 }
@@ -105,6 +111,14 @@ func nextSequence(sequence int32, n int) int32 {
 	return int32(next)
 }
 
+// blamed is who an error of the batch is about: the row of its only record, or the table of the first.
+func (b *batch) blamed(err error) owner {
+	if tooLarge(err) {
+		return b.owners[0] // a batch of several was split
+	}
+	return owner{table: b.owners[0].table}
+}
+
 // split cuts a batch that is too large for the broker in two. The broker took none of its sequence numbers, so that the halves keep them.
 func (b *batch) split() []*batch {
 	middle := len(b.records) / 2
@@ -120,7 +134,7 @@ func (b *batch) part(from, to int) *batch {
 	out := newBatch()
 	out.firstTime, out.lastTime = b.firstTime, b.lastTime
 	out.records = append(out.records, b.records[from:to]...)
-	out.tables = append(out.tables, b.tables[from:to]...)
+	out.owners = append(out.owners, b.owners[from:to]...)
 	for i := range out.records {
 		out.records[i].OffsetDelta = int64(i)
 	}
@@ -130,8 +144,8 @@ func (b *batch) part(from, to int) *batch {
 // release gives the borrowed bytes back and the batch to the next records.
 func (b *batch) release() {
 	clear(b.records)
-	clear(b.tables)
-	*b = batch{records: b.records[:0], tables: b.tables[:0]}
+	clear(b.owners)
+	*b = batch{records: b.records[:0], owners: b.owners[:0]}
 	batches.Put(b)
 }
 

@@ -30,6 +30,7 @@ type Config struct {
 	Data         TopicSettings
 	Metadata     TopicSettings // cleanup.policy defaults to compact
 	Checkpoint   TopicSettings // always one partition, always compacted
+	DeadLetters  TopicSettings // retention.ms defaults to -1: nothing of it is deleted by itself
 
 	// MaxInFlightBytes bounds the records handed over and not yet acknowledged (I10); Publish waits when it is reached. Default 32 MiB.
 	MaxInFlightBytes int64
@@ -156,6 +157,8 @@ func (c Config) settings(role change.TopicRole) TopicSettings {
 		s.Partitions = 1
 		s.Config["cleanup.policy"] = "compact"
 		return s
+	case change.DeadLetterTopic:
+		return c.DeadLetters.with(map[string]string{"retention.ms": "-1"})
 	case change.DataTopic:
 	}
 	return c.Data.with(nil)

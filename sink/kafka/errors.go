@@ -34,8 +34,8 @@ var verdicts = map[sarama.KError]verdict{
 	sarama.ErrInvalidPartitions:        {fault.Table, "mend the number of partitions in the topic settings"},
 	sarama.ErrInvalidConfig:            {fault.Table, "mend the topic settings"},
 	sarama.ErrPolicyViolation:          {fault.Table, "the brokers' policy refuses the topic settings"},
-	sarama.ErrMessageSizeTooLarge:      {fault.Table, "raise the topic's max.message.bytes, or lower the bridge's max message bytes to it"},
-	sarama.ErrMessageSetSizeTooLarge:   {fault.Table, "raise the topic's segment.bytes"},
+	sarama.ErrMessageSizeTooLarge:      {fault.Poison, "raise the topic's max.message.bytes, or lower the bridge's max message bytes to it"},
+	sarama.ErrMessageSetSizeTooLarge:   {fault.Poison, "raise the topic's segment.bytes"},
 	sarama.ErrInvalidRecord:            {fault.Table, "the broker refuses the record: a compacted topic needs keys"},
 }
 

@@ -266,21 +266,25 @@ func TestMovedEpochIsNotATakeover(t *testing.T) {
 	}
 }
 
-// A leader that refuses a batch as too large: only that table stops, and nothing is tried again.
+// A leader that refuses a batch as too large: the error names the row among its neighbours, and nothing is tried again.
 func TestCase71_BrokerRefusesLargeBatch(t *testing.T) {
 	eachKafka(t, func(t *testing.T, c kafka.Config) {
 		topic := name("note")
 		c.Data.Config = map[string]string{"max.message.bytes": "20000"}
 		s := transactional(t, c, name("task"), name("checkpoint"))
 		open(t, s)
-		big := record(topic, "k", "")
+		before, big, after := record(topic, "k", "before"), record(topic, "k", ""), record(topic, "k", "after")
+		before.Origin, big.Origin, after.Origin = "1", "2", "3"
 		big.Value = noise(100_000)
-		err := s.Publish(t.Context(), big)
+		var err error
+		for _, r := range []*change.Record{before, big, after} {
+			err = errors.Join(err, s.Publish(t.Context(), r))
+		}
 		if err == nil {
 			err = s.Commit(t.Context(), nil)
 		}
 		var table *change.TableError
-		if !errors.As(err, &table) || table.Table != parcel || fault.ClassOf(err) != fault.Table || !strings.Contains(fault.HintOf(err), "max.message.bytes") {
+		if !errors.As(err, &table) || table.Table != parcel || table.Origin != "2" || fault.ClassOf(err) != fault.Poison || !strings.Contains(fault.HintOf(err), "max.message.bytes") {
 			t.Errorf("want an error of table shop.parcel with a hint, got %v", err)
 		}
 		s.Abort(t.Context())

@@ -129,11 +129,11 @@ func (w *writer) settle(l *lane, b *batch, err error) bool {
 	case err == nil:
 		w.acknowledged(l, b)
 		return true
-	case errors.Is(err, sarama.ErrMessageSizeTooLarge) && len(b.records) > 1:
+	case tooLarge(err) && len(b.records) > 1:
 		w.putBack(l, b.split()...)
 		return false
 	case !passes(err) || b.tries > 0 && time.Since(b.since) > w.patience:
-		w.fail(&recordError{topic: l.topic, table: b.tables[0], err: err})
+		w.fail(&recordError{topic: l.topic, owner: b.blamed(err), err: err})
 		return true
 	}
 	if b.tries == 0 {
@@ -179,6 +179,11 @@ func (w *writer) retry(lanes []*lane, tries int) {
 		w.queue(l)
 		w.mu.Unlock()
 	}
+}
+
+// tooLarge reports that a broker takes no batch of that size, or no record where it has only one.
+func tooLarge(err error) bool {
+	return errors.Is(err, sarama.ErrMessageSizeTooLarge) || errors.Is(err, sarama.ErrMessageSetSizeTooLarge)
 }
 
 // passes reports whether sending the same batch again can help: the connection broke, the leader moved, or replicas are away.

@@ -100,7 +100,7 @@ func (s *session) failed(where string, err error) error {
 	if !errors.As(err, &met) {
 		return s.fail(where, err)
 	}
-	return s.ofTable(met.table, s.fail("publish to "+met.topic, met.err))
+	return s.ofTable(met.owner, s.fail("publish to "+met.topic, met.err))
 }
 
 // fail classifies an error, with what the line knows about the connection.
@@ -178,26 +178,26 @@ func (s *session) close() {
 // accept checks a record before anything is done with it: its size, and that its topic is there.
 func (s *session) accept(ctx context.Context, r *change.Record) error {
 	if size := batchOverhead + wireSize(r); size > s.conf.MaxMessageBytes {
-		return &change.TableError{Table: r.Table, Err: fault.New(fault.Poison, "publish to "+r.Topic,
+		return &change.TableError{Table: r.Table, Origin: r.Origin, Err: fault.New(fault.Poison, "publish to "+r.Topic,
 			fmt.Errorf("the record takes %d bytes, %d are allowed", size, s.conf.MaxMessageBytes),
 			"raise max message bytes here and the topic's max.message.bytes, or leave a large column out")}
 	}
 	if s.topics[r.Topic] {
 		return nil
 	}
-	return s.ofTable(r.Table, s.ensure(ctx, r.Topic, change.DataTopic))
+	return s.ofTable(owner{table: r.Table}, s.ensure(ctx, r.Topic, change.DataTopic))
 }
 
-// ofTable says which table an error of class Table is about. Records of no table belong to all, the checkpoint before all: without them
-// nothing goes on.
-func (s *session) ofTable(table change.TableID, err error) error {
-	switch {
-	case fault.ClassOf(err) != fault.Table:
+// ofTable says which table, and with class Poison which row of it, an error is about. Records of no table belong to all, the checkpoint before
+// all: without them nothing goes on.
+func (s *session) ofTable(o owner, err error) error {
+	switch class := fault.ClassOf(err); {
+	case class != fault.Table && class != fault.Poison:
 		return err
-	case table == change.TableID{}:
+	case o.table == change.TableID{}:
 		return fault.New(fault.Fatal, "shared by all tables", err, "")
 	}
-	return &change.TableError{Table: table, Err: err}
+	return &change.TableError{Table: o.table, Origin: o.origin, Err: err}
 }
 
 // sendEntry hands over one entry of the checkpoint.

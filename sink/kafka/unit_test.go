@@ -97,7 +97,7 @@ func TestBatchesAreClean(t *testing.T) {
 		t.Errorf("left over: %+v", b)
 	}
 	b = newBatch()
-	b.records, b.tables = make([]sarama.Record, 0, 2000), make([]change.TableID, 0, 2000)
+	b.records, b.owners = make([]sarama.Record, 0, 2000), make([]owner, 0, 2000)
 	if allocs := testing.AllocsPerRun(1000, func() { b.add(full, 100, 100) }); allocs > 0 {
 		t.Errorf("%v allocations per record", allocs)
 	}
@@ -155,7 +155,7 @@ func TestBatchSplits(t *testing.T) {
 		var counted int64
 		next := first
 		for _, half := range b.split() {
-			if half.first != next || len(half.records) == 0 || len(half.tables) != len(half.records) {
+			if half.first != next || len(half.records) == 0 || len(half.owners) != len(half.records) {
 				t.Fatalf("half from %d with %d records, want from %d", half.first, len(half.records), next)
 			}
 			for i, r := range half.records {
@@ -194,7 +194,7 @@ func TestClassesOfErrors(t *testing.T) {
 		{sarama.ErrInvalidTransactionTimeout, fault.Config},
 		{sarama.ErrTopicAuthorizationFailed, fault.Table},
 		{sarama.ErrInvalidTopic, fault.Table},
-		{sarama.ErrMessageSizeTooLarge, fault.Table},
+		{sarama.ErrMessageSizeTooLarge, fault.Poison},
 		{sarama.ErrInvalidRecord, fault.Table},
 		{sarama.ErrPolicyViolation, fault.Table},
 		{x509.UnknownAuthorityError{}, fault.Fatal},

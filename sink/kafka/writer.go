@@ -253,11 +253,11 @@ func (w *writer) stop() <-chan struct{} {
 
 var errStopped = errors.New("the session is over")
 
-// recordError is an error that a record met, with its topic and table.
+// recordError is an error that a record met, with its topic and, where it alone is to blame, its row.
 type recordError struct {
 	topic string
-	table change.TableID
-	err   error
+	owner
+	err error
 }
 
 // Error names the topic and the cause.

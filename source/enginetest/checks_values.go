@@ -72,8 +72,8 @@ func checkNullAndEmpty(t *testing.T, h Harness) {
 	}
 }
 
-// checkPoison reads a value that its kind cannot hold between good ones: the error names column and value, the values left of it are
-// set, and the rows before it are good.
+// checkPoison reads a value that its kind cannot hold between good ones: the error names column and value, the values beside it are
+// set, it is kept as it was sent, and the rows before it are good.
 func checkPoison(t *testing.T, h Harness) {
 	for i, typ := range h.Types {
 		for k, literal := range typ.Poison {
@@ -105,8 +105,11 @@ func (f *fixture) poisoned(name string, typ Type, literal string) {
 	}
 	err = rows.Scan(row, &arena)
 	wantClass(f.T, err, fault.Poison)
-	if row[0].Num != 2 {
-		f.Errorf("the value left of the bad one is %s", Show(row[0]))
+	if row[0].Num != 2 || row[2].Num != 2 {
+		f.Errorf("the values beside the bad one are %s and %s", Show(row[0]), Show(row[2]))
+	}
+	if row[1].Kind != change.KindUndecoded || len(row[1].Raw) == 0 && literal != "''" {
+		f.Errorf("the bad value is %s, not what was sent", Show(row[1]))
 	}
 	f.namesValue(err, literal)
 }

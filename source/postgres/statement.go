@@ -64,16 +64,29 @@ func (r *rows) Scan(dst []change.Value, arena *change.Arena) error {
 	if len(dst) != len(r.decoders) || len(raw) != len(r.decoders) {
 		return fault.New(fault.Retry, "scan", fmt.Errorf("%d destinations, %d values for %d columns", len(dst), len(raw), len(r.decoders)), "")
 	}
+	var bad error
 	for i, decode := range r.decoders {
 		if raw[i] == nil {
 			dst[i] = change.Null
 			continue
 		}
 		if err := decode(&dst[i], raw[i], arena); err != nil {
-			return poison(r.columns[i], err)
+			if bad == nil {
+				bad = poison(r.columns[i], err)
+			}
+			dst[i] = change.UndecodedValue(arena.Copy(sent(err, raw[i])))
 		}
 	}
-	return nil
+	return bad
+}
+
+// sent is the text of a value that could not be decoded, or its wire form where it has no text.
+func sent(cause error, wire []byte) []byte {
+	var u unfit
+	if errors.As(cause, &u) && u.value != "" {
+		return []byte(u.value)
+	}
+	return wire
 }
 
 // compile chooses the decoders for the types and formats that the server announced.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -12,40 +13,58 @@ import (
 
 // addEvent appends the event of one row. header holds the header columns, data the row image, before the before-image or nil.
 func (r *reader) addEvent(page *source.Page, header, data, before []change.Value) error {
-	op, err := r.operation(header)
-	if err != nil {
-		return r.bad(header, err)
-	}
-	ev := change.Event{Table: r.table, Op: op, Position: change.Position(r.sequenceOf(header)), ChangeSequence: header[r.slots.sequence].Raw}
+	ev := change.Event{Table: r.table, Position: change.Position(r.sequenceOf(header)), ChangeSequence: header[r.slots.sequence].Raw}
 	if err := checkSequence(string(ev.Position)); err != nil {
-		return r.bad(header, err)
+		return r.refuse(header, err)
 	}
-	if ev.Timestamp, err = r.timestamp(header); err != nil {
-		return r.bad(header, err)
+	if err := r.fill(page, header, data, before, &ev); err != nil {
+		err = r.refuse(header, err)
+		if !r.captured.KeepBad {
+			return err
+		}
+		ev.Bad = err
 	}
-	ev.StreamPosition = r.optional(header, r.slots.streamPosition)
-	ev.TransactionID = r.optional(header, r.slots.transactionID)
-	switch op {
-	case change.OpDelete:
-		ev.Before = data
-	case change.OpTruncate:
-	default:
-		ev.After, ev.Before = data, before
+	if len(r.bad) > 0 && (undecoded(header) || undecoded(data) || undecoded(before)) {
+		ev.Bad = r.bad[ev.Position]
 	}
-	if err := r.setMask(page, header, &ev); err != nil {
-		return r.bad(header, err)
+	if ev.Bad == nil {
+		r.markAbsent(&ev)
 	}
-	r.markAbsent(&ev)
 	page.Events = append(page.Events, ev)
 	return nil
 }
 
-func (r *reader) bad(header []change.Value, err error) error {
+// fill sets what the header tells, and the images as the operation has them. After an error both images are there all the same.
+func (r *reader) fill(page *source.Page, header, data, before []change.Value, ev *change.Event) (err error) {
+	ev.StreamPosition = r.optional(header, r.slots.streamPosition)
+	ev.TransactionID = r.optional(header, r.slots.transactionID)
+	ev.After, ev.Before = data, before
+	if ev.Op, err = r.operation(header); err != nil {
+		return err
+	}
+	switch ev.Op {
+	case change.OpDelete:
+		ev.After, ev.Before = nil, data
+	case change.OpTruncate:
+		ev.After, ev.Before = nil, nil
+	}
+	if ev.Timestamp, err = r.timestamp(header); err != nil {
+		return err
+	}
+	return r.setMask(page, header, ev)
+}
+
+// undecoded tells that one of the values is not what its column should hold.
+func undecoded(values []change.Value) bool {
+	return slices.ContainsFunc(values, func(v change.Value) bool { return v.Kind == change.KindUndecoded })
+}
+
+func (r *reader) refuse(header []change.Value, err error) error {
 	return fault.New(fault.Poison, fmt.Sprintf("%s, change sequence %s", r.where(), clip(r.sequenceOf(header))), err, "")
 }
 
 func (r *reader) optional(header []change.Value, slot int) []byte {
-	if slot < 0 || !header[slot].HasContent() {
+	if slot < 0 || !header[slot].HasContent() || header[slot].Kind == change.KindUndecoded {
 		return nil
 	}
 	return header[slot].Raw
@@ -112,7 +131,7 @@ func (r *reader) timestamp(header []change.Value) (change.Value, error) {
 
 // setMask decodes the change mask over the data columns.
 func (r *reader) setMask(page *source.Page, header []change.Value, ev *change.Event) error {
-	if r.slots.mask < 0 || !header[r.slots.mask].HasContent() {
+	if r.optional(header, r.slots.mask) == nil {
 		return nil
 	}
 	mask := header[r.slots.mask].Raw
@@ -202,7 +221,9 @@ func (r *reader) readGroup(ctx context.Context, page *source.Page, sequence stri
 	for rows.Next() {
 		row := page.Arena.Values(r.groupWidth())
 		if err := rows.Scan(row, &page.Arena); err != nil {
-			return nil, nil, r.poison(row, err)
+			if err = r.keepBad(row, err); err != nil {
+				return nil, nil, err
+			}
 		}
 		if op, err := r.operation(row[:r.slots.data]); err == nil && op == change.OpBefore {
 			befores = append(befores, row)

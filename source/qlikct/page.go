@@ -16,6 +16,7 @@ import (
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
 	r := readerOf(t)
 	page := &source.Page{}
+	r.bad = nil
 	reach, err := r.reach(ctx, after, upto, r.fitting(limit))
 	if err != nil || reach.rows == 0 {
 		return page, err
@@ -79,8 +80,8 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto ch
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	scratch := make([]change.Value, r.pageWidth())
 	for rows.Next() {
-		if err := rows.Scan(scratch, &page.Arena); err != nil {
-			page.Failed = r.poison(scratch, err)
+		if err := r.keepBad(scratch, rows.Scan(scratch, &page.Arena)); err != nil {
+			page.Failed = err
 			return r.dropGroup(batch, scratch), nil
 		}
 		batch = append(batch, r.keep(scratch, &page.Arena))
@@ -108,7 +109,7 @@ func (r *reader) addBefores(ctx context.Context, page *source.Page, batch [][]ch
 	images := make(map[string][]change.Value)
 	for rows.Next() {
 		image := page.Arena.Values(r.slots.before - r.slots.data)
-		if err := rows.Scan(image, &page.Arena); err != nil {
+		if err := r.keepBadAt(image[0], rows.Scan(image, &page.Arena)); err != nil {
 			return errors.Join(err, rows.Close())
 		}
 		images[string(image[0].Raw)] = image[1:]
@@ -151,6 +152,25 @@ func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slo
 
 func (r *reader) sameSequence(a, b []change.Value) bool {
 	return bytes.Equal(a[r.slots.sequence].Raw, b[r.slots.sequence].Raw)
+}
+
+// keepBad lets a row pass that could not be decoded, where that is wanted and the row can be put in order; else its error stays.
+func (r *reader) keepBad(row []change.Value, err error) error {
+	if err == nil {
+		return nil
+	}
+	return r.keepBadAt(row[r.slots.sequence], r.poison(row, err))
+}
+
+func (r *reader) keepBadAt(sequence change.Value, err error) error {
+	if fault.ClassOf(err) != fault.Poison || !r.captured.KeepBad || checkSequence(string(sequence.Raw)) != nil {
+		return err
+	}
+	if r.bad == nil {
+		r.bad = make(map[change.Position]error)
+	}
+	r.bad[change.Position(sequence.Raw)] = err
+	return nil
 }
 
 // poison names the row that could not be decoded, where its sequence was.

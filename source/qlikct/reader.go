@@ -25,7 +25,9 @@ type reader struct {
 	notNull  []bool // by data column: NULL there means not captured
 	inKey    []bool
 
-	rowBytes int // what a row of the last page took; pages of one table are read one after the other
+	// Pages of one table are read one after the other.
+	rowBytes int                       // what a row of the last page took
+	bad      map[change.Position]error // rows of this page that could not be decoded: see source.Captured.KeepBad
 }
 
 // slots are the places of the header columns in a result row; -1 where the change table lacks one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"ctbridge/bridge/change"
@@ -49,6 +50,19 @@ func Poison(c change.Column, src any, cause error) error {
 
 // Unexpected is a decoder's answer to a Go type that it has no rule for.
 func Unexpected(src any) error { return fmt.Errorf("the driver gave a %T", src) }
+
+// sent is what the driver gave, as bytes: text as it is, numbers in decimal, times as RFC 3339.
+func sent(src any) []byte {
+	switch v := src.(type) {
+	case []byte:
+		return v
+	case string:
+		return []byte(v)
+	case time.Time:
+		return v.AppendFormat(nil, time.RFC3339Nano)
+	}
+	return fmt.Append(nil, src)
+}
 
 // shown is how many bytes of a value an error shows.
 const shown = 64

@@ -3,7 +3,6 @@ package sqldb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"ctbridge/bridge/change"
@@ -44,20 +43,16 @@ func newRows(ctx context.Context, s *statement, result *sql.Rows) *rows {
 // Next moves to the next row.
 func (r *rows) Next() bool { return r.result.Next() }
 
-// errPoisoned stops sql.Rows.Scan; the reason is in rows.poison.
-var errPoisoned = errors.New("value does not fit")
-
 // Scan decodes the row into dst, left to right.
 func (r *rows) Scan(dst []change.Value, arena *change.Arena) error {
 	if len(dst) != len(r.cells) {
 		return r.st.db.Fail(r.ctx, "scan", fmt.Errorf("%d destinations for %d columns", len(dst), len(r.cells)))
 	}
 	r.dst, r.arena, r.poison = dst, arena, nil
-	err := r.result.Scan(r.dests...)
-	if r.poison != nil {
-		return r.poison
+	if err := r.result.Scan(r.dests...); err != nil {
+		return r.st.db.Fail(r.ctx, "scan", err)
 	}
-	return r.st.db.Fail(r.ctx, "scan", err)
+	return r.poison
 }
 
 // Scan implements sql.Scanner.
@@ -69,8 +64,10 @@ func (c *cell) Scan(src any) error {
 		return nil
 	}
 	if err := c.decode(dst, src, r.arena); err != nil {
-		r.poison = Poison(r.st.columns[c.i], src, err)
-		return errPoisoned
+		if r.poison == nil {
+			r.poison = Poison(r.st.columns[c.i], src, err)
+		}
+		*dst = change.UndecodedValue(r.arena.Copy(sent(src)))
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func KafkaConfig(k *config.Kafka) (kafka.Config, error) {
 			TokenURL: k.SASL.OAuth.TokenURL, ClientID: k.SASL.OAuth.ClientID, ClientSecret: k.SASL.OAuth.ClientSecret.Reveal(), Scopes: k.SASL.OAuth.Scopes,
 		},
 		Compression: k.Compression, MaxMessageBytes: int(k.MaxMessageBytes), Partitioner: k.Partitioner, CreateTopics: &k.CreateTopics,
-		Data: topicSettings(k.Topics.Data), Metadata: topicSettings(k.Topics.Metadata),
+		Data: topicSettings(k.Topics.Data), Metadata: topicSettings(k.Topics.Metadata), DeadLetters: topicSettings(k.Topics.DeadLetters),
 		Checkpoint:         kafka.TopicSettings{Partitions: 1, ReplicationFactor: int16(k.Topics.Checkpoint.ReplicationFactor), Config: k.Topics.Checkpoint.Config},
 		TransactionTimeout: k.TransactionTimeout,
 	}
