@@ -25,6 +25,7 @@ func (r *rules) check() {
 	r.checkQlik()
 	r.checkDatastream()
 	r.checkDebezium()
+	r.checkBadRecords()
 	r.checkKafka()
 	r.checkSASL()
 	r.checkCheckpoint()
