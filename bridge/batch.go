@@ -14,12 +14,16 @@ type batch struct {
 	begin, latest  time.Time // of the first and the last row
 	oldest         time.Time
 
+	letters  map[LetterKey]int
+	lettered []rowOrigin // the rows whose letters are among the records
+
 	slabs   [][]byte // full ones first
 	free    [][]byte
 	events  []*change.Event // of one row, in the first output
 	parts   []*change.Event // of one row, in the output that is rendered
 	pending []change.Record // of one row, in all outputs
 	headers []change.Header // of the pending records
+	origin  string          // of the row that is rendered: see change.Record
 }
 
 // slabSize is how much a slab holds; a record that does not fit gets memory of its own.
@@ -87,8 +91,23 @@ func (b *batch) count(ev *change.Event) {
 	}
 }
 
+// rowOrigin names a row: see change.Record.
+type rowOrigin struct {
+	table  change.TableID
+	origin string
+}
+
+// letter counts a dead letter.
+func (b *batch) letter(key LetterKey, origin string) {
+	if b.letters == nil {
+		b.letters = make(map[LetterKey]int)
+	}
+	b.letters[key]++
+	b.lettered = append(b.lettered, rowOrigin{key.Table, origin})
+}
+
 func (b *batch) summary(now time.Time) Commit {
-	return Commit{Counts: b.counts, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
+	return Commit{Counts: b.counts, DeadLetters: b.letters, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
 }
 
 // reset begins a new batch. The slabs are free again: the sink no longer holds them.

@@ -29,10 +29,19 @@ func (s *changeSequences) give(ev *change.Event) {
 	ev.ChangeSequence = s.next
 }
 
-// published moves behind the event whose sequence was given last.
-func (s *changeSequences) published() {
+// published moves behind the event whose sequence was given last, and reports whether one was.
+func (s *changeSequences) published() bool {
+	given := len(s.next) > 0
+	if given {
+		s.last, s.next = s.next, s.last[:0]
+	}
+	return given
+}
+
+// refuse takes the sequence back from an event that is not published.
+func (s *changeSequences) refuse(ev *change.Event) {
 	if len(s.next) > 0 {
-		s.last, s.next = s.next, s.last
+		ev.ChangeSequence, s.next = nil, s.next[:0]
 	}
 }
 

@@ -139,9 +139,18 @@ func (r *Runner) tableLeft(failure *change.TableError) {
 // that the counters stay without gap (I4). All events of a row are rendered before the first is published.
 func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Event, last bool) error {
 	t := r.tables[ev.Table.ID]
-	if t.broken {
-		return nil // behind a row that could not be published: it is read again with it
+	if !t.broken { // else it is behind a row that could not be published, and read again with it
+		if err := r.emitRow(ctx, events, t, ev, last); err != nil {
+			return err
+		}
 	}
+	if last {
+		return r.release(ctx, false)
+	}
+	return nil
+}
+
+func (r *Runner) emitRow(ctx context.Context, events *source.Merge, t *table, ev *change.Event, last bool) error {
 	ev.Late = ev.Position < r.state.Task.Position && ev.Position > t.again && !t.waited(ev.Position)
 	n, err := r.rendererOf(ctx, t, ev.Table)
 	if err != nil {
@@ -150,15 +159,19 @@ func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Even
 	if err := r.announce(ctx, t, n); err != nil {
 		return err
 	}
+	r.batch.origin = t.originOf(ev)
 	r.changes.give(ev)
-	if err := r.renderRow(t, n, ev, last); err != nil {
-		return r.breakOff(events, t, err)
+	if err := r.carry(t, n, ev, last); err != nil {
+		return r.badRow(ctx, events, t, ev, err, last)
 	}
-	if err := r.publish(ctx); err != nil {
-		return r.tableFault(StagePublish, err)
+	if err := r.release(ctx, false); err != nil {
+		return err
 	}
-	r.note(t, ev)
-	return r.passSkipped(ctx)
+	r.keepBack(t, n, ev)
+	if r.mayKeep(ev, last) {
+		return nil
+	}
+	return r.release(ctx, false)
 }
 
 // breakOff stops a table at a row that cannot be rendered; only a fatal error ends the session.
@@ -173,14 +186,13 @@ func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
 }
 
 // note remembers a published row: its table's position, the look-back, the counts of the commit.
-func (r *Runner) note(t *table, ev *change.Event) {
+func (r *Runner) note(t *table, ev *change.Event, events []*change.Event) {
 	now := r.options.Now()
 	r.batch.touch(now)
 	t.passed(ev.Position, now)
-	r.changes.published()
 	t.state.Verified = max(t.state.Verified, t.newest) // the poll that saw it came before the catalog was asked
 	r.state.Task.Position = max(r.state.Task.Position, ev.Position)
-	for _, published := range r.batch.events {
+	for _, published := range events {
 		r.batch.count(published)
 	}
 	if ev.Late {
@@ -199,6 +211,7 @@ func (r *Runner) note(t *table, ev *change.Event) {
 func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, window *source.Window, held *change.Event) error {
 	defer func() { r.skipped = r.skipped[:0] }()
 	if stop.Err() != nil {
+		r.letGo()
 		return nil
 	}
 	for table, policies := range events.Skipped() {
@@ -214,6 +227,7 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 		return r.tableFault(StagePoll, err)
 	}
 	if beyond != "" && sameTransaction(held, id) {
+		r.letGo() // should the held row be bad, it may have to be the last of what is there
 		return nil
 	}
 	return r.emit(work, events, held, true)
@@ -222,6 +236,14 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 // commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets
 // them (I11).
 func (r *Runner) commit(ctx context.Context) error {
+	r.setAside()
+	if err := r.commitBatch(ctx); err != nil {
+		return err
+	}
+	return r.takeUp(false)
+}
+
+func (r *Runner) commitBatch(ctx context.Context) error {
 	r.keepNumbers()
 	r.state.Task.Sequence = string(r.changes.last)
 	r.state.Layout = r.source.Memory()
@@ -235,6 +257,7 @@ func (r *Runner) commit(ctx context.Context) error {
 	}
 	r.options.Observer.SinkReachable(nil)
 	r.options.Observer.Committed(r.batch.summary(r.options.Now()))
+	r.lettersCommitted()
 	r.batch.reset()
 	r.afterCommit()
 	return nil

@@ -218,6 +218,8 @@ type observed struct {
 	errors  map[string]string
 	gaps    []string
 
+	letters, published int // committed
+
 	polls     int
 	polledNow chan struct{} // closed and replaced after every poll
 
@@ -236,8 +238,17 @@ func (o *observed) Polled(time.Duration) {
 	o.polledNow = make(chan struct{})
 }
 
-func (*observed) RowsRead(change.TableID, int)            {}
-func (*observed) Committed(bridge.Commit)                 {}
+func (*observed) RowsRead(change.TableID, int) {}
+func (o *observed) Committed(c bridge.Commit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, n := range c.DeadLetters {
+		o.letters += n
+	}
+	for _, n := range c.Counts {
+		o.published += n
+	}
+}
 func (*observed) Lag(change.TableID, time.Duration)       {}
 func (*observed) Failed(bridge.Stage, fault.Class, error) {}
 func (*observed) SourceReachable(error)                   {}

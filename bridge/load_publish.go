@@ -100,21 +100,42 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 			}
 		}
 		at.Row = t.state.Load.Rows + 1
-		ev := change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Load: &at}
-		if err = r.renderRow(t, n, &ev, false); err != nil {
+		ev := &change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Bad: chunk.Bad[i], Load: &at}
+		var l *letter
+		if l, err = r.renderLoaded(t, n, ev, cursorOf(chunk, i)); err != nil {
 			break
 		}
-		if err := r.publish(ctx); err != nil {
-			return r.tableFault(StagePublish, err)
-		}
-		r.batch.touch(r.options.Now())
-		for _, published := range r.batch.events {
-			r.batch.count(published)
+		if err := r.publishLoaded(ctx, t, l); err != nil {
+			return err
 		}
 		t.state.Load.Rows++
 	}
 	t.reached(chunk, i)
 	return r.brokenOff(ctx, t, err)
+}
+
+// renderLoaded renders a row of a full load, or gives the letter that takes its place.
+func (r *Runner) renderLoaded(t *table, n *renderer, ev *change.Event, key []string) (*letter, error) {
+	r.batch.origin = loadOrigin(key)
+	if err := r.carry(t, n, ev, false); err != nil {
+		return r.letter(t, ev, key, err)
+	}
+	return nil, nil
+}
+
+// publishLoaded publishes the rendered row, or its letter.
+func (r *Runner) publishLoaded(ctx context.Context, t *table, l *letter) error {
+	if l != nil {
+		return r.sendLetter(ctx, t, l)
+	}
+	if err := r.publish(ctx); err != nil {
+		return r.tableFault(StagePublish, err)
+	}
+	r.batch.touch(r.options.Now())
+	for _, published := range r.batch.events {
+		r.batch.count(published)
+	}
+	return nil
 }
 
 // brokenOff stops a table at a row of a chunk that cannot be rendered; what was rendered before it is committed.

@@ -71,10 +71,12 @@ type Observer interface {
 
 // Commit is what one commit made durable.
 type Commit struct {
-	Counts  map[CommitKey]int // events, as the first output tells them
-	Records int               // of all outputs
-	Bytes   int
-	Took    time.Duration
+	Counts map[CommitKey]int // events, as the first output tells them
+	// DeadLetters are rows that went to the dead-letter topic; they are no published events.
+	DeadLetters map[LetterKey]int
+	Records     int // of all outputs
+	Bytes       int
+	Took        time.Duration
 	// Oldest is the source time of the oldest event in the commit, zero where unknown.
 	Oldest time.Time
 }

@@ -56,21 +56,33 @@ type skippedRow struct {
 	position change.Position
 	reason   string
 	marker   *marker // published in place of the row; it is then not dropped
+	letter   *letter // likewise, to the dead-letter topic
 }
 
 // passSkipped counts the rows that were left out behind the events that are published by now, and publishes their markers.
 func (r *Runner) passSkipped(ctx context.Context) error {
-	for _, s := range r.skipped {
-		if s.marker != nil {
-			if err := r.mark(ctx, s.table.id, s.marker); err != nil {
-				return err
-			}
-		} else {
+	err := r.pass(ctx, r.skipped)
+	r.skipped = r.skipped[:0]
+	return err
+}
+
+func (r *Runner) pass(ctx context.Context, rows []skippedRow) error {
+	for _, s := range rows {
+		var err error
+		switch {
+		case s.marker != nil:
+			err = r.mark(ctx, s.table.id, s.marker)
+		case s.letter != nil:
+			r.handed = s.position
+			err = r.sendLetter(ctx, s.table, s.letter)
+		default:
 			r.options.Log.Warn("row left out", "reason", s.reason, "table", s.table.id.String(), "change_sequence", string(s.position))
 			r.options.Observer.Dropped(s.table.id, s.reason, 1)
 		}
+		if err != nil {
+			return err
+		}
 		s.table.passed(s.position, r.options.Now())
 	}
-	r.skipped = r.skipped[:0]
 	return nil
 }

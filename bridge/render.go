@@ -20,6 +20,9 @@ func (r *Runner) renderRow(t *table, n *renderer, ev *change.Event, last bool) e
 		if err := r.renderOutput(i, &n.outputs[i], ev, numbers, last); err != nil {
 			r.takeBack(t, numbers)
 			b.begins()
+			if len(n.outputs) > 1 {
+				err = &refusal{r.options.Outputs[i].Name, err}
+			}
 			return fault.New(fault.Poison, "table "+ev.Table.ID.String()+", "+placeOf(ev), err, "")
 		}
 	}
@@ -38,7 +41,7 @@ func (r *Runner) renderOutput(output int, n *rendering, ev *change.Event, number
 		}
 		r.batch.pending = append(r.batch.pending, record)
 		if n.tombstones && part.Op == change.OpDelete && record.Key != nil {
-			r.batch.pending = append(r.batch.pending, change.Record{Table: record.Table, Topic: record.Topic, Key: record.Key, Headers: record.Headers})
+			r.batch.pending = append(r.batch.pending, change.Record{Table: record.Table, Origin: record.Origin, Topic: record.Topic, Key: record.Key, Headers: record.Headers})
 		}
 		if output == 0 { // a row counts once, however many outputs there are
 			r.batch.events = append(r.batch.events, part)
@@ -46,6 +49,9 @@ func (r *Runner) renderOutput(output int, n *rendering, ev *change.Event, number
 	}
 	return nil
 }
+
+// headerFraming is the most that a record header takes beside its name and value.
+const headerFraming = 10
 
 // placeOf tells where an event was read.
 func placeOf(ev *change.Event) string {
@@ -100,7 +106,7 @@ func (r *Runner) announce(ctx context.Context, t *table, n *renderer) error {
 
 // render encodes the event into the batch's memory.
 func (r *Runner) render(n *rendering, ev *change.Event) (change.Record, error) {
-	record := change.Record{Table: ev.Table.ID, Topic: n.topic}
+	record := change.Record{Table: ev.Table.ID, Origin: r.batch.origin, Topic: n.topic}
 	value, err := n.value.Append(r.batch.space(), ev)
 	if err != nil {
 		return record, err
@@ -114,8 +120,8 @@ func (r *Runner) render(n *rendering, ev *change.Event) (change.Record, error) {
 			return record, err
 		}
 	}
-	if size := record.Size(); size > r.options.MaxRecordBytes {
-		return record, fault.New(fault.Poison, "render", fmt.Errorf("the record has %d bytes, more than kafka.max_message_bytes %d", size, r.options.MaxRecordBytes),
+	if size := record.Size() + headerFraming*len(record.Headers); size > r.options.MaxRecordBytes {
+		return record, fault.New(fault.Poison, "render", &oversize{size, r.options.MaxRecordBytes},
 			"raise kafka.max_message_bytes together with the topic's max.message.bytes")
 	}
 	return record, nil

@@ -48,6 +48,7 @@ type Options struct {
 	LookbackRows    int           // over all tables
 	Truncate        TruncatePolicy
 	OnReset         ResetPolicy
+	BadRows         BadRows
 	GapMarker       bool          // publish holes on the metadata topic
 	Deduplicate     time.Duration // a position is published once within this time; 0 = as often as it is there. LookbackFor covers it
 	Load            LoadOptions
@@ -99,6 +100,8 @@ type Runner struct {
 	changes    changeSequences
 	batch      batch
 	skipped    []skippedRow // left out behind the event that is held back
+	kept       kept
+	handed     change.Position // of the row that was handed over last
 	discovered time.Time
 	interval   time.Duration // from discovered to the next time, with jitter
 	polled     []*table      // parallel to the tables of the last poll
@@ -108,6 +111,7 @@ type Runner struct {
 	horizon    change.Position    // of the last poll
 	started    bool               // everything has answered once
 
+	letters  letters
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended
 	requests []Request                   // not answered yet; they outlive a session
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
@@ -118,7 +122,7 @@ func New(src Source, sink Sink, o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble), refusals: make(map[change.TableID]int)}
+	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble), refusals: make(map[change.TableID]int), letters: newLetters()}
 }
 
 // Run moves changes until ctx ends, then drains: what has been read is published and checkpointed within the shutdown time-out (I8). It
@@ -139,7 +143,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		if !r.started && r.options.Now().Sub(begin) >= r.options.StartupTimeout {
 			return fmt.Errorf("not started within source.startup_timeout (%s): %w", r.options.StartupTimeout, err)
 		}
-		if moved {
+		if moved || r.letters.learned { // what the sink refuses for good is not sent again: that is progress
 			pause.reset()
 		}
 		wait := pause.next()
@@ -210,6 +214,13 @@ func (r *Runner) open(ctx context.Context) error {
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
 	r.batch, r.skipped, r.names = batch{}, nil, make(map[named][]string)
+	r.kept, r.handed = kept{}, ""
+	r.letters.forget()
+	if topic := r.options.BadRows.Topic; topic != "" {
+		if err := r.sink.EnsureTopic(ctx, topic, change.DeadLetterTopic); err != nil {
+			return r.fail(StagePublish, err)
+		}
+	}
 	for i := range r.options.Outputs {
 		if topic := r.options.Outputs[i].MetadataTopic; topic != "" {
 			if err := r.sink.EnsureTopic(ctx, topic, change.MetadataTopic); err != nil {

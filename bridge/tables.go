@@ -33,6 +33,8 @@ type table struct {
 	broken    bool                    // a row of it could not be published in this session: no later one may be (I2)
 	sequencer sequencer               // counts its own events
 	numbered  bool                    // since the last commit
+	at        change.Position         // of the row that was rendered last
+	nth       int                     // number of that row among those of its position
 	careful   bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
 
@@ -267,6 +269,9 @@ func (r *Runner) heal() {
 func (r *Runner) tableFault(stage Stage, err error) error {
 	var own *change.TableError
 	if errors.As(err, &own) {
+		if r.blame(own) {
+			return fault.New(fault.Retry, "", err, "")
+		}
 		r.stopTable(own.Table, stage, own.Err)
 		r.troubles[own.Table].refused = stage == StagePublish || stage == StageCheckpoint
 		return fault.New(fault.Retry, "", err, "")

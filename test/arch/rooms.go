@@ -32,7 +32,8 @@ func Rooms() []Room {
 		{Path: "bridge/fault"},
 
 		// The runner and what it asks for. It knows seams, never implementations.
-		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "source")},
+		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "bridge/deadletter", "source")},
+		{Path: "bridge/deadletter", Own: leaves},
 		{Path: "bridge/config", Own: tree, Foreign: []string{"gopkg.in/yaml.v3"}},
 
 		// Envelopes declare trees of fields; they know no format.
