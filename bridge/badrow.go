@@ -186,7 +186,10 @@ const (
 func reasonOf(ev *change.Event, cause error) (stage string, reason deadletter.Reason) {
 	var refused *refusedBefore
 	var large *oversize
+	var header *change.HeaderError
 	switch {
+	case errors.As(ev.Bad, &header):
+		return stageDecode, deadletter.Header
 	case ev.Bad != nil:
 		return stageDecode, deadletter.Undecodable
 	case errors.As(cause, &refused):

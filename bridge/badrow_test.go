@@ -293,7 +293,7 @@ func TestBadHeaders(t *testing.T) {
 	w.writer.Exec(t, "UPDATE t__ct SET header__change_oper = 'X', header__operation = 'X' WHERE id = 2")
 	stop := w.start()
 	got := w.ledger.wait(t, "all rows", count(3))
-	w.want(told(t, got), "t 1 1 INSERT +(1,a,null) #1 false v1", "dead t 2 undecodable a", "t 3 3 INSERT +(3,a,null) #2 true v1")
+	w.want(told(t, got), "t 1 1 INSERT +(1,a,null) #1 false v1", "dead t 2 header a", "t 3 3 INSERT +(3,a,null) #2 true v1")
 	w.writer.Exec(t, "INSERT INTO t__ct SELECT * FROM t__ct WHERE id = 3")
 	w.writer.Exec(t, "UPDATE t__ct SET header__change_seq = '2031' || rowid WHERE rowid = 4")
 	w.observed.waitState(t, "t", bridge.TableFailed)

@@ -102,6 +102,7 @@ type Runner struct {
 	skipped    []skippedRow // left out behind the event that is held back
 	kept       kept
 	handed     change.Position // of the row that was handed over last
+	unnumbered bool            // rows are replayed: they take no part in the counters of their transactions
 	discovered time.Time
 	interval   time.Duration // from discovered to the next time, with jitter
 	polled     []*table      // parallel to the tables of the last poll

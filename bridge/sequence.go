@@ -86,7 +86,7 @@ func (s *sequencer) transactions(among *sequencer) []checkpoint.Transaction {
 type numbers struct{ task, table *transaction }
 
 func (r *Runner) numbers(t *table, ev *change.Event) numbers {
-	if len(ev.TransactionID) == 0 {
+	if len(ev.TransactionID) == 0 || r.unnumbered {
 		return numbers{}
 	}
 	t.numbered = true

@@ -36,14 +36,14 @@ type Metrics struct {
 	redact   func(string) string
 	health   *health
 
-	rowsRead, events, late, dropped, gaps, errors *prometheus.CounterVec
-	lag, version, state                           *prometheus.GaugeVec
-	lastPoll                                      prometheus.Gauge
-	publishLatency, pollDuration                  prometheus.Histogram
-	registrations                                 prometheus.Counter
-	loadRows                                      *prometheus.CounterVec
-	loadDone, loadTotal, loadActive               *prometheus.GaugeVec
-	capture                                       *captureSeries // nil until a source tells
+	rowsRead, events, late, dropped, letters, gaps, errors *prometheus.CounterVec
+	lag, version, state                                    *prometheus.GaugeVec
+	lastPoll                                               prometheus.Gauge
+	publishLatency, pollDuration                           prometheus.Histogram
+	registrations                                          prometheus.Counter
+	loadRows                                               *prometheus.CounterVec
+	loadDone, loadTotal, loadActive                        *prometheus.GaugeVec
+	capture                                                *captureSeries // nil until a source tells
 
 	mu     sync.Mutex
 	tables map[change.TableID]*tableSeries
@@ -64,6 +64,7 @@ type tableSeries struct {
 	states   map[bridge.TableState]prometheus.Gauge
 	events   map[change.Op]prometheus.Counter
 	dropped  map[string]prometheus.Counter
+	letters  map[string]prometheus.Counter
 	board    tableBoard
 }
 
@@ -98,6 +99,7 @@ func (m *Metrics) define() {
 	m.events = m.counters("events_published_total", "Events whose commit all in-sync replicas acknowledged.", "table", "operation")
 	m.late = m.counters("late_rows_total", "Events that became visible below a position that was already published; they were published late. Should stay 0.", "table")
 	m.dropped = m.counters("dropped_rows_total", "Rows left out by a policy of the configuration.", "table", "reason")
+	m.letters = m.counters("dead_letters_total", "Rows that went to the dead-letter topic, once their commit was acknowledged, by reason: undecodable, header, unrenderable, too_large. Should stay 0.", "table", "reason")
 	m.gaps = m.counters("gaps_total", "Holes in the changes of a table behind which reading went on by the policy source.on_reset. Should stay 0.", "table")
 	m.errors = m.counters("errors_total", "Errors by stage of the line and by class: retry, table, poison, fatal, config.", "stage", "class")
 	m.lag = m.gauges("source_lag_seconds", "Now minus the commit time of the oldest row that is not published, 0 when caught up.", "table")
@@ -159,7 +161,7 @@ func (m *Metrics) of(id change.TableID) *tableSeries {
 		name:     name,
 		rowsRead: m.rowsRead.WithLabelValues(name), late: m.late.WithLabelValues(name), gaps: m.gaps.WithLabelValues(name),
 		lag:    m.lag.WithLabelValues(name),
-		states: map[bridge.TableState]prometheus.Gauge{}, events: map[change.Op]prometheus.Counter{}, dropped: map[string]prometheus.Counter{},
+		states: map[bridge.TableState]prometheus.Gauge{}, events: map[change.Op]prometheus.Counter{}, dropped: map[string]prometheus.Counter{}, letters: map[string]prometheus.Counter{},
 	}
 	for _, state := range bridge.TableStates {
 		t.states[state] = m.state.WithLabelValues(name, string(state))

@@ -42,8 +42,9 @@ func exercise(m *Metrics) {
 	m.RowsRead(parcel, 5)
 	m.RowsRead(parcel, 2)
 	m.Committed(bridge.Commit{
-		Counts:  map[bridge.CommitKey]int{{Table: parcel, Op: change.OpInsert}: 3, {Table: parcel, Op: change.OpDelete}: 1, {Table: depot, Op: change.OpUpdate}: 2},
-		Records: 6, Took: 40 * time.Millisecond,
+		Counts:      map[bridge.CommitKey]int{{Table: parcel, Op: change.OpInsert}: 3, {Table: parcel, Op: change.OpDelete}: 1, {Table: depot, Op: change.OpUpdate}: 2},
+		DeadLetters: map[bridge.LetterKey]int{{Table: depot, Reason: "too_large"}: 2},
+		Records:     6, Took: 40 * time.Millisecond,
 	})
 	m.Committed(bridge.Commit{Counts: map[bridge.CommitKey]int{{Table: parcel, Op: change.OpInsert}: 1}, Records: 1, Took: time.Second})
 	m.Late(parcel, 1)
@@ -66,6 +67,9 @@ func TestMetrics(t *testing.T) {
 	m, _ := newMetrics()
 	exercise(m)
 	want := `
+# HELP ctbridge_dead_letters_total Rows that went to the dead-letter topic, once their commit was acknowledged, by reason: undecodable, header, unrenderable, too_large. Should stay 0.
+# TYPE ctbridge_dead_letters_total counter
+ctbridge_dead_letters_total{reason="too_large",table="shop.depot"} 2
 # HELP ctbridge_dropped_rows_total Rows left out by a policy of the configuration.
 # TYPE ctbridge_dropped_rows_total counter
 ctbridge_dropped_rows_total{reason="truncate",table="shop.parcel"} 4
@@ -166,7 +170,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"rows_read_total", "events_published_total", "source_lag_seconds", "publish_latency_seconds", "poll_duration_seconds", "last_poll_timestamp_seconds",
-		"checkpoint_age_seconds", "late_rows_total", "load_rows_total", "load_rows_done", "load_rows_expected", "load_active", "dropped_rows_total", "table_version", "table_state", "errors_total", "schema_registrations_total", "build_info",
+		"checkpoint_age_seconds", "late_rows_total", "load_rows_total", "load_rows_done", "load_rows_expected", "load_active", "dropped_rows_total", "dead_letters_total", "table_version", "table_state", "errors_total", "schema_registrations_total", "build_info",
 	} {
 		if !have["ctbridge_"+name] {
 			t.Errorf("ctbridge_%s is missing", name)

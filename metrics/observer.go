@@ -43,6 +43,15 @@ func (m *Metrics) Committed(c bridge.Commit) {
 		}
 		counter.Add(float64(n))
 	}
+	for key, n := range c.DeadLetters {
+		t := m.of(key.Table)
+		counter, known := t.letters[key.Reason]
+		if !known {
+			counter = m.letters.WithLabelValues(t.name, key.Reason)
+			t.letters[key.Reason] = counter
+		}
+		counter.Add(float64(n))
+	}
 	m.mu.Unlock()
 	if c.Records > 0 {
 		m.publishLatency.Observe(c.Took.Seconds())

@@ -16,7 +16,8 @@ type Reason string
 
 // The reasons.
 const (
-	Undecodable  Reason = "undecodable"  // the change table holds something that its column's type, or its header, cannot
+	Undecodable  Reason = "undecodable"  // a column holds something that its type cannot
+	Header       Reason = "header"       // the change table tells something impossible of the row: operation, change mask, time
 	Unrenderable Reason = "unrenderable" // the envelope or the format cannot carry a value, or no key can be made
 	TooLarge     Reason = "too_large"    // the record is over the limit of the configuration or of the broker
 )

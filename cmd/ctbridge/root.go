@@ -52,7 +52,21 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("ctbridge {{.Version}}\n")
-	root.AddCommand(a.demoCommand(), a.initCommand(), a.runCommand(), a.healthCommand(), a.statusCommand(), a.snapshotCommand(), a.validateCommand(), a.configCommand(), a.inspectCommand(), a.renderCommand(), a.tailCommand(), a.manCommand())
+	root.AddCommand(
+		a.demoCommand(),
+		a.initCommand(),
+		a.validateCommand(),
+		a.configCommand(),
+		a.runCommand(),
+		a.healthCommand(),
+		a.statusCommand(),
+		a.snapshotCommand(),
+		a.replayCommand(),
+		a.renderCommand(),
+		a.tailCommand(),
+		a.inspectCommand(),
+		a.manCommand(),
+	)
 	return root
 }
 

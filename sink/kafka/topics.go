@@ -215,3 +215,20 @@ func (s *session) verifyCompacted(ctx context.Context, name string) error {
 	}
 	return nil
 }
+
+// Exists reports whether a topic is there.
+func Exists(ctx context.Context, c Config, topic string) (bool, error) {
+	s, err := connect(ctx, c.withDefaults())
+	if err != nil {
+		return false, err
+	}
+	defer s.close()
+	found, err := s.describe(ctx, topic)
+	if err != nil {
+		return false, err
+	}
+	if errors.Is(found.Err, sarama.ErrUnknownTopicOrPartition) {
+		return false, nil
+	}
+	return true, s.fail("topic "+topic, noError(found.Err))
+}

@@ -18,16 +18,21 @@ func (r *reader) addEvent(page *source.Page, header, data, before []change.Value
 		return r.refuse(header, err)
 	}
 	if err := r.fill(page, header, data, before, &ev); err != nil {
-		err = r.refuse(header, err)
+		err = r.refuse(header, &change.HeaderError{Err: err})
 		if !r.captured.KeepBad {
 			return err
 		}
 		ev.Bad = err
 	}
-	if len(r.bad) > 0 && (undecoded(header) || undecoded(data) || undecoded(before)) {
+	switch {
+	case ev.Bad != nil:
+	case len(r.bad) > 0 && undecoded(header):
+		ev.Bad = &change.HeaderError{Err: r.bad[ev.Position]}
+	case len(r.bad) > 0 && (undecoded(data) || undecoded(before)):
 		ev.Bad = r.bad[ev.Position]
 	}
-	if ev.Bad == nil {
+	var odd *change.HeaderError
+	if !errors.As(ev.Bad, &odd) {
 		r.markAbsent(&ev)
 	}
 	page.Events = append(page.Events, ev)

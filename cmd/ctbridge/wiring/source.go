@@ -63,7 +63,7 @@ func newPoller(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Lo
 	h := &t.Source.Horizon
 	return source.NewPoller(e, layouts[t.Source.Layout](e, t, m, log), source.Options{
 		Horizon:  source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
-		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
+		PageRows: t.Source.PageRows, KeepBad: t.BadRecords.Policy == config.BadDeadLetter, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
 	})
 }
 

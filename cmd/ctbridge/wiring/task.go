@@ -109,7 +109,10 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 	load, start := &t.FullLoad, t.Source.StartAt.Start()
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
 	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
-	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic)
+	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic, t.BadRecords.Topic, t.BadRecords.ReplayTopic)
+	if b := &t.BadRecords; b.Policy == config.BadDeadLetter {
+		o.BadRows = bridge.BadRows{Topic: b.Topic, Most: b.MaxPerTable, Window: b.Window}
+	}
 	if load.Mode == config.FullLoadWhenNeeded {
 		o.OnReset = bridge.ResetResnapshot
 	}
