@@ -18,6 +18,7 @@ import (
 // size limit. It is one for all stages.
 type BadRows struct {
 	Topic  string        // of dead letters; empty = such a row stops its table
+	Bytes  int           // of a letter's record
 	Most   int           // letters of a table within Window; one more stops it. 0 = no limit
 	Window time.Duration // how long Most counts before it begins anew
 }
@@ -164,13 +165,13 @@ func (r *Runner) letter(t *table, ev *change.Event, key []string, cause error) (
 	if errors.As(cause, &one) {
 		d.Output = one.output
 	}
-	most := r.options.MaxRecordBytes - letterFraming
+	most := o.Bytes - letterFraming
 	if r.letters.refused[t.id][letterOrigin+out.origin] != nil {
 		most = min(most, smallLetter)
 	}
 	var err error
 	if out.record, err = d.Record(o.Topic, most); err != nil {
-		return nil, fault.New(fault.Poison, "write the dead letter", err, "raise kafka.max_message_bytes")
+		return nil, fault.New(fault.Poison, "write the dead letter", err, "raise bad_records.max_bytes")
 	}
 	out.record.Origin, out.id, out.reason = letterOrigin+out.origin, d.ID(), d.Reason
 	q.now++

@@ -19,7 +19,7 @@ import (
 
 // deadLetters makes the policy dead_letter. The sink refuses rows whose text is "huge".
 func (w *world) deadLetters(most int) {
-	w.options.BadRows = bridge.BadRows{Topic: "dead", Most: most, Window: time.Hour}
+	w.options.BadRows = bridge.BadRows{Topic: "dead", Bytes: 1 << 20, Most: most, Window: time.Hour}
 	w.source.KeepBad = true
 	w.ledger.onPublish = refuseHuge
 }

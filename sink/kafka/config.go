@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -24,6 +25,7 @@ type Config struct {
 
 	Compression     string // none, gzip, snappy, lz4 or zstd; default lz4
 	MaxMessageBytes int    // of one record and of one batch, before compression; default 1 MiB
+	MaxLetterBytes  int    // the same for dead letters; default MaxMessageBytes
 	Partitioner     string // murmur2 (the Java clients' default) or crc32 (librdkafka's "consistent"); default murmur2. Changing it moves keys.
 
 	CreateTopics *bool // create missing topics; default true
@@ -70,6 +72,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Version, "3.6.0")
 	def(&c.Compression, "lz4")
 	def(&c.MaxMessageBytes, 1<<20)
+	def(&c.MaxLetterBytes, c.MaxMessageBytes)
 	def(&c.Partitioner, "murmur2")
 	def(&c.SASL.Mechanism, "none")
 	def(&c.MaxInFlightBytes, 32<<20)
@@ -158,7 +161,7 @@ func (c Config) settings(role change.TopicRole) TopicSettings {
 		s.Config["cleanup.policy"] = "compact"
 		return s
 	case change.DeadLetterTopic:
-		return c.DeadLetters.with(map[string]string{"retention.ms": "-1"})
+		return c.DeadLetters.with(map[string]string{"retention.ms": "-1", "max.message.bytes": strconv.Itoa(c.MaxLetterBytes)})
 	case change.DataTopic:
 	}
 	return c.Data.with(nil)

@@ -24,11 +24,12 @@ type session struct {
 	client sarama.Client
 	writer *writer         // nil for a session that only reads
 	topics map[string]bool // that are known to exist
+	limits map[string]int  // bytes of a record, where a topic has a limit of its own
 }
 
 // connect starts a session without a producer.
 func connect(ctx context.Context, c Config) (*session, error) {
-	s := &session{conf: c, line: newLine(ctx, c), topics: map[string]bool{}}
+	s := &session{conf: c, line: newLine(ctx, c), topics: map[string]bool{}, limits: map[string]int{}}
 	conf := c.clientConfig(s.line.ctx, s.line)
 	var alive string
 	err := s.call(ctx, func() error {
@@ -177,9 +178,13 @@ func (s *session) close() {
 
 // accept checks a record before anything is done with it: its size, and that its topic is there.
 func (s *session) accept(ctx context.Context, r *change.Record) error {
-	if size := batchOverhead + wireSize(r); size > s.conf.MaxMessageBytes {
+	most := s.conf.MaxMessageBytes
+	if own, has := s.limits[r.Topic]; has {
+		most = own
+	}
+	if size := batchOverhead + wireSize(r); size > most {
 		return &change.TableError{Table: r.Table, Origin: r.Origin, Err: fault.New(fault.Poison, "publish to "+r.Topic,
-			fmt.Errorf("the record takes %d bytes, %d are allowed", size, s.conf.MaxMessageBytes),
+			fmt.Errorf("the record takes %d bytes, %d are allowed", size, most),
 			"raise max message bytes here and the topic's max.message.bytes, or leave a large column out")}
 	}
 	if s.topics[r.Topic] {

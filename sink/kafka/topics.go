@@ -51,6 +51,9 @@ func (s *session) ensure(ctx context.Context, name string, role change.TopicRole
 	if err := CheckTopicName(name); err != nil {
 		return err
 	}
+	if role == change.DeadLetterTopic {
+		s.limits[name] = s.conf.MaxLetterBytes
+	}
 	found, err := s.describe(ctx, name)
 	if err != nil {
 		return err

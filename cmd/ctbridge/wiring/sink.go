@@ -53,6 +53,7 @@ func newSink(t *config.Task) (sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.MaxLetterBytes = t.LetterBytes()
 	c.MaxInFlightBytes = int64(t.Memory.MaxBytes) / 2
 	id := "ctbridge." + t.Name + ".0" // one shard: the whole task
 	if t.Delivery == config.ExactlyOnce {

@@ -111,7 +111,7 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
 	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic, t.BadRecords.Topic, t.BadRecords.ReplayTopic)
 	if b := &t.BadRecords; b.Policy == config.BadDeadLetter {
-		o.BadRows = bridge.BadRows{Topic: b.Topic, Most: b.MaxPerTable, Window: b.Window}
+		o.BadRows = bridge.BadRows{Topic: b.Topic, Bytes: t.LetterBytes() - recordFraming, Most: b.MaxPerTable, Window: b.Window}
 	}
 	if load.Mode == config.FullLoadWhenNeeded {
 		o.OnReset = bridge.ResetResnapshot
