@@ -102,7 +102,7 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 		at.Row = t.state.Load.Rows + 1
 		ev := &change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Bad: chunk.Bad[i], Load: &at}
 		var l *letter
-		if l, err = r.renderLoaded(t, n, ev, cursorOf(chunk, i)); err != nil {
+		if l, err = r.renderLoaded(t, n, ev, r.keyOf(chunk, i)); err != nil {
 			break
 		}
 		if err := r.publishLoaded(ctx, t, l); err != nil {
@@ -121,6 +121,14 @@ func (r *Runner) renderLoaded(t *table, n *renderer, ev *change.Event, key []str
 		return r.letter(t, ev, key, err)
 	}
 	return nil, nil
+}
+
+// keyOf gives the key of a row as its letter needs it.
+func (r *Runner) keyOf(chunk *source.Chunk, i int) []string {
+	if r.options.BadRows.Topic == "" {
+		return nil
+	}
+	return cursorOf(chunk, i)
 }
 
 // publishLoaded publishes the rendered row, or its letter.

@@ -76,8 +76,7 @@ func (p *Replayer) Open(ctx context.Context) error {
 
 // Add replays a letter. Its error ends the replay; what is wrong with the letter alone is told.
 func (p *Replayer) Add(ctx context.Context, l *Replayed) error {
-	if p.progress.Has(l.Partition, l.Offset) && !p.options.Again {
-		l.Before = true
+	if l.Before = p.progress.Has(l.Partition, l.Offset) && !p.options.Again; l.Before {
 		p.options.Told(l, nil)
 		return nil
 	}
