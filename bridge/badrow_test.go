@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,18 +51,26 @@ func told(t testing.TB, records []string) []string {
 	t.Helper()
 	var out []string
 	for _, r := range records {
-		at := strings.Index(r, "{")
 		if !strings.HasPrefix(r, "dead ") {
 			out = append(out, r)
 			continue
 		}
-		l, err := deadletter.Decode([]byte(r[at:]))
+		l, err := letterIn(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, fmt.Sprintf("dead %s %s %s %s", l.Event.Table.ID, strings.TrimLeft(string(l.Event.Position[min(16, len(l.Event.Position)):]), "0"), l.Reason, l.Event.Row()[1].Raw))
 	}
 	return out
+}
+
+// letterIn takes the letter out of a record as the ledger shows it.
+func letterIn(r string) (*deadletter.Letter, error) {
+	var body json.RawMessage
+	if err := json.NewDecoder(strings.NewReader(r[strings.Index(r, "{"):])).Decode(&body); err != nil {
+		return nil, err
+	}
+	return deadletter.Decode(body)
 }
 
 var reasons = map[string]deadletter.Reason{"poison": deadletter.Unrenderable, "huge": deadletter.TooLarge, "undecodable": deadletter.Undecodable}
@@ -241,7 +250,7 @@ func TestLettersThatAreRefused(t *testing.T) {
 				return
 			}
 			got := w.ledger.wait(t, "the letter", count(2))
-			l, err := deadletter.Decode([]byte(got[1][strings.Index(got[1], "{"):]))
+			l, err := letterIn(got[1])
 			if err != nil || l.Omitted != 1 || l.Event.Position != change.Position(qlikwriter.Seq(2)) {
 				t.Errorf("%v: %+v", err, l)
 			}
@@ -268,7 +277,7 @@ func TestDeadLettersOfAFullLoad(t *testing.T) {
 			ids = append(ids, r)
 			continue
 		}
-		l, err := deadletter.Decode([]byte(r[strings.Index(r, "{"):]))
+		l, err := letterIn(r)
 		if err != nil {
 			t.Fatal(err)
 		}

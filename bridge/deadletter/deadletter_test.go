@@ -77,6 +77,9 @@ func drawLetter(t *rapid.T) *Letter {
 		ev.Changed = make(change.Mask, change.MaskBytes(n))
 		ev.Changed.Set(n - 1)
 	}
+	if rapid.Bool().Draw(t, "load") {
+		ev.Load = &change.Load{Begin: drawValue(t), Fence: "17", Row: 3}
+	}
 	return &Letter{
 		Task: "orders", Output: rapid.SampledFrom([]string{"", "qlik"}).Draw(t, "output"), Event: ev, Nth: rapid.IntRange(0, 2).Draw(t, "nth"),
 		Key: rapid.SampledFrom([][]string{nil, {"a", "b"}}).Draw(t, "key"), Stage: "render", Reason: TooLarge, Problem: rapid.String().Draw(t, "problem"),
@@ -112,11 +115,42 @@ func TestLettersRoundTrip(t *testing.T) {
 		if !sameImage(got.Event.After, want.Event.After) || !sameImage(got.Event.Before, want.Event.Before) || !got.Event.Timestamp.Equal(want.Event.Timestamp) {
 			t.Fatalf("images\n%v %v\nbecame\n%v %v\n%s", want.Event.After, want.Event.Before, got.Event.After, got.Event.Before, data)
 		}
+		if (got.Event.Load == nil) != (want.Event.Load == nil) || got.Event.Load != nil && !got.Event.Load.Begin.Equal(want.Event.Load.Begin) {
+			t.Fatalf("load %+v became %+v", want.Event.Load, got.Event.Load)
+		} else if got.Event.Load != nil {
+			got.Event.Load.Begin = want.Event.Load.Begin
+		}
 		got.Event.After, got.Event.Before, got.Event.Timestamp = want.Event.After, want.Event.Before, want.Event.Timestamp
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%+v %+v\nbecame\n%+v %+v\n%s", want, want.Event, got, got.Event, data)
 		}
 	})
+}
+
+// Whoever adds to the vocabulary must decide what letters do with it.
+func TestLettersKnowEveryField(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[reflect.Type]string{
+		reflect.TypeFor[change.Event](): "Table Op Late Bad Position ChangeSequence StreamPosition TransactionID Timestamp After Before Changed HasChanged " +
+			"Half Counterpart Load Counter TableCounter Last",
+		reflect.TypeFor[change.Load]():   "Begin Fence Row",
+		reflect.TypeFor[change.Value]():  "Kind Offset Nanos Num Raw",
+		reflect.TypeFor[change.Column](): "Name Type Native Nullable KeyPosition",
+		reflect.TypeFor[change.Type]():   "Kind Length Precision Scale",
+	} {
+		var names []string
+		for i := range typ.NumField() {
+			names = append(names, typ.Field(i).Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s has the fields %s", typ, got)
+		}
+	}
+	for kind := range change.ValueKind(255) {
+		if known := nameOf(kind) != fmt.Sprint(kind); known != (kind <= change.KindUndecoded) {
+			t.Errorf("value kind %d: known %v", kind, known)
+		}
+	}
 }
 
 // A letter keeps to its limit, and tells how much it left out.

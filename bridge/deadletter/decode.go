@@ -49,6 +49,12 @@ func (d *document) letter() (*Letter, error) {
 			return nil, err
 		}
 	}
+	if d.Load != nil {
+		ev.Load = &change.Load{Fence: d.Load.Fence, Row: d.Load.Row}
+		if ev.Load.Begin, _, err = decodeValue(d.Load.Begin); err != nil {
+			return nil, err
+		}
+	}
 	if d.Changed != nil {
 		ev.HasChanged = true
 		if ev.Changed, err = hex.DecodeString(*d.Changed); err != nil {

@@ -29,6 +29,7 @@ type document struct {
 	Position       change.Position `json:"position,omitempty"`
 	Nth            int             `json:"nth,omitempty"`
 	Key            []string        `json:"key,omitempty"`
+	Load           *load           `json:"load,omitempty"` // that read the row
 	ChangeSequence identifier      `json:"change_sequence,omitempty"`
 	StreamPosition identifier      `json:"stream_position,omitempty"`
 	TransactionID  identifier      `json:"transaction_id,omitempty"`
@@ -46,6 +47,12 @@ type table struct {
 	Name    string   `json:"name"`
 	Version int      `json:"version"`
 	Columns []column `json:"columns"`
+}
+
+type load struct {
+	Begin json.RawMessage `json:"begin"`
+	Fence change.Position `json:"fence,omitempty"`
+	Row   int64           `json:"row"`
 }
 
 type column struct {
@@ -109,6 +116,12 @@ func (l *Letter) document() (*document, error) {
 		d.Changed = &changed
 	}
 	var err error
+	if l := ev.Load; l != nil {
+		d.Load = &load{Fence: l.Fence, Row: l.Row}
+		if d.Load.Begin, err = encodeValue(l.Begin); err != nil {
+			return nil, err
+		}
+	}
 	if d.Timestamp, err = encodeValue(ev.Timestamp); err != nil {
 		return nil, err
 	}
