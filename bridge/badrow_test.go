@@ -225,6 +225,40 @@ func TestDeadLettersStopAtTheirLimit(t *testing.T) {
 		"other 9 9 INSERT +(9,fine,null) #1 true v1", "dead t 5 unrenderable poison", "t 6 6 INSERT +(6,c,null) #3 true v1")
 }
 
+// A transaction that becomes visible row by row: what is held back and kept back is read again, and still every row leaves once.
+func TestDeadLettersOfAGrowingTransaction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deadLetters(30)
+	w.source.Horizon.Policy, w.source.Horizon.Settle = "settle", 5*time.Millisecond
+	w.create("t")
+	stop := w.start()
+	var want []string
+	const rows = 60
+	for n, counter := 1, 0; n <= rows; n++ {
+		status := []string{"a", "poison", "undecodable", "b"}[n%4]
+		w.putRow("t", n, "tx", status)
+		w.polls(n % 3)
+		if isBad(status) {
+			want = append(want, fmt.Sprintf("dead t %d %s %s", n, reasons[status], status))
+			continue
+		}
+		counter++
+		want = append(want, fmt.Sprintf("t %d %d INSERT +(%d,%s,null) #%d v1", n, n, n, status, counter))
+	}
+	got := w.ledger.wait(t, "all rows", count(rows))
+	stop()
+	w.want(withoutFlags(told(t, got)), want...)
+	for _, r := range got {
+		if !strings.HasPrefix(r, "dead ") {
+			continue
+		}
+		if l, err := letterIn(r); err != nil || l.Nth != 0 {
+			t.Errorf("%v: letter %s", err, l.ID())
+		}
+	}
+}
+
 // A sink that does not take the letter either gets a small one; if it refuses that, too, the table stops and nothing is lost.
 func TestLettersThatAreRefused(t *testing.T) {
 	t.Parallel()

@@ -109,8 +109,18 @@ func (r *Runner) release(ctx context.Context, last bool) error {
 	return r.pass(ctx, k.behind)
 }
 
-// letGo forgets the kept row: it is read again.
+// letGo forgets the kept row and the letters behind it: they are read again.
 func (r *Runner) letGo() {
+	k := &r.kept
+	if k.table == nil {
+		return
+	}
 	r.setAside()
-	r.kept.table = nil
+	k.table.at, k.table = "", nil
+	for _, row := range k.behind {
+		row.table.at = ""
+		if q := r.letters.quotas[row.table.id]; q != nil && row.letter != nil {
+			q.now = max(q.now-1, q.committed)
+		}
+	}
 }
