@@ -80,34 +80,34 @@ const (
 	stagePublish = "publish"
 )
 
-// refusal is an error of a row that only one of several outputs could not carry.
-type refusal struct {
+// refusalError is the error of a row that only one of several outputs could not carry.
+type refusalError struct {
 	output string
 	err    error
 }
 
 // Error names the output.
-func (e *refusal) Error() string { return "output " + e.output + ": " + e.err.Error() }
+func (e *refusalError) Error() string { return "output " + e.output + ": " + e.err.Error() }
 
 // Unwrap gives the cause.
-func (e *refusal) Unwrap() error { return e.err }
+func (e *refusalError) Unwrap() error { return e.err }
 
-// oversize is the error of a record that is too large.
-type oversize struct{ size, most int }
+// oversizeError is the error of a record that is too large.
+type oversizeError struct{ size, most int }
 
 // Error names both sizes.
-func (e *oversize) Error() string {
+func (e *oversizeError) Error() string {
 	return fmt.Sprintf("the record has %d bytes, more than kafka.max_message_bytes %d", e.size, e.most)
 }
 
-// refusedBefore is the error of a row that the sink has refused.
-type refusedBefore struct{ err error }
+// refusedError is the error of a row that the sink has refused.
+type refusedError struct{ err error }
 
 // Error is the sink's.
-func (e *refusedBefore) Error() string { return e.err.Error() }
+func (e *refusedError) Error() string { return e.err.Error() }
 
 // Unwrap gives the cause.
-func (e *refusedBefore) Unwrap() error { return e.err }
+func (e *refusedError) Unwrap() error { return e.err }
 
 // carry renders a row into the batch, unless it is known to be bad.
 func (r *Runner) carry(t *table, n *renderer, ev *change.Event, last bool) error {
@@ -115,7 +115,7 @@ func (r *Runner) carry(t *table, n *renderer, ev *change.Event, last bool) error
 		return ev.Bad
 	}
 	if err := r.letters.refused[t.id][r.batch.origin]; err != nil && r.batch.origin != "" {
-		return &refusedBefore{err}
+		return &refusedError{err}
 	}
 	return r.renderRow(t, n, ev, last)
 }
@@ -161,7 +161,7 @@ func (r *Runner) letter(t *table, ev *change.Event, key []string, cause error) (
 		d.Nth = 0
 	}
 	d.Stage, d.Reason = reasonOf(ev, cause)
-	var one *refusal
+	var one *refusalError
 	if errors.As(cause, &one) {
 		d.Output = one.output
 	}
@@ -185,8 +185,8 @@ const (
 )
 
 func reasonOf(ev *change.Event, cause error) (stage string, reason deadletter.Reason) {
-	var refused *refusedBefore
-	var large *oversize
+	var refused *refusedError
+	var large *oversizeError
 	var header *change.HeaderError
 	switch {
 	case errors.As(ev.Bad, &header):

@@ -21,7 +21,7 @@ func (r *Runner) renderRow(t *table, n *renderer, ev *change.Event, last bool) e
 			r.takeBack(t, numbers)
 			b.begins()
 			if len(n.outputs) > 1 {
-				err = &refusal{r.options.Outputs[i].Name, err}
+				err = &refusalError{r.options.Outputs[i].Name, err}
 			}
 			return fault.New(fault.Poison, "table "+ev.Table.ID.String()+", "+placeOf(ev), err, "")
 		}
@@ -121,7 +121,7 @@ func (r *Runner) render(n *rendering, ev *change.Event) (change.Record, error) {
 		}
 	}
 	if size := record.Size() + headerFraming*len(record.Headers); size > r.options.MaxRecordBytes {
-		return record, fault.New(fault.Poison, "render", &oversize{size, r.options.MaxRecordBytes},
+		return record, fault.New(fault.Poison, "render", &oversizeError{size, r.options.MaxRecordBytes},
 			"raise kafka.max_message_bytes together with the topic's max.message.bytes")
 	}
 	return record, nil

@@ -99,6 +99,17 @@ func sameImage(a, b []change.Value) bool {
 	return true
 }
 
+// shown is everything in a letter but the values.
+func shown(l *Letter) string {
+	outer, ev := *l, *l.Event
+	structure, load := *ev.Table, change.Load{}
+	if ev.Load != nil {
+		load = *ev.Load
+	}
+	outer.Event, ev.Table, ev.Load = nil, nil, nil
+	return fmt.Sprintf("%#v %#v %#v %#v", outer, ev, structure, load)
+}
+
 // I3, I6: whatever the row holds, the letter gives it back.
 func TestLettersRoundTrip(t *testing.T) {
 	t.Parallel()
@@ -121,7 +132,7 @@ func TestLettersRoundTrip(t *testing.T) {
 			got.Event.Load.Begin = want.Event.Load.Begin
 		}
 		got.Event.After, got.Event.Before, got.Event.Timestamp = want.Event.After, want.Event.Before, want.Event.Timestamp
-		if !reflect.DeepEqual(got, want) {
+		if shown(got) != shown(want) {
 			t.Fatalf("%+v %+v\nbecame\n%+v %+v\n%s", want, want.Event, got, got.Event, data)
 		}
 	})

@@ -52,6 +52,7 @@ func (r *reader) fill(page *source.Page, header, data, before []change.Value, ev
 		ev.After, ev.Before = nil, data
 	case change.OpTruncate:
 		ev.After, ev.Before = nil, nil
+	default:
 	}
 	if ev.Timestamp, err = r.timestamp(header); err != nil {
 		return err
