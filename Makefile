@@ -13,6 +13,9 @@ PKG      ?= ./...
 GOLANGCI_VERSION := v2.15.0
 TOOLS    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ctbridge-tools
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+FLINK_VERSION       := 2.3.0
+FLINK_KAFKA_VERSION := 5.0.0-2.2
+FLINK    ?= $(TOOLS)/flink-$(FLINK_VERSION)
 
 # Where goroutines share memory: the runner, the poller, the sinks, the metrics.
 RACED := ./bridge ./bridge/checkpoint/... ./source ./source/qlikct ./source/sqlite ./sink/... ./metrics
@@ -63,6 +66,18 @@ unit: ## all tests that need no server
 test: ## everything, on real servers that it installs and starts: vet, arch, unit, live
 	go vet ./...
 	go run ./test/stack run -- go test -count=1 -timeout 30m ./...
+
+.PHONY: flink
+flink: $(FLINK)/installed ## what a real consumer, Flink, makes of Debezium messages: installs it (1 GB) and needs Java 17, Maven and Python 3
+	CTBRIDGE_TEST_FLINK=$(FLINK) go run ./test/stack run -only kafka,registry,postgres -- go test -count=1 -v -run '^TestFlink' ./test/live
+
+$(FLINK)/installed:
+	python3 -m venv $(FLINK)/venv
+	$(FLINK)/venv/bin/pip install --quiet apache-flink==$(FLINK_VERSION)
+	for jar in flink-sql-connector-kafka:$(FLINK_KAFKA_VERSION) flink-sql-avro-confluent-registry:$(FLINK_VERSION); do \
+		mvn -q dependency:copy -Dartifact=org.apache.flink:$$jar -DoutputDirectory=$(FLINK)/jars || exit 1; \
+	done
+	touch $@
 
 .PHONY: race
 race: ## the tests of the concurrent rooms with the race detector (needs a C compiler)
