@@ -110,14 +110,14 @@ func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
 // carry renders a row into the batch, unless it is known to be bad.
-func (r *Runner) carry(t *table, n *renderer, ev *change.Event, last bool) error {
+func (r *Runner) carry(ctx context.Context, t *table, n *renderer, ev *change.Event, last bool) error {
 	if ev.Bad != nil {
 		return ev.Bad
 	}
 	if err := r.letters.refused[t.id][r.batch.origin]; err != nil && r.batch.origin != "" {
 		return &refusedError{err}
 	}
-	return r.renderRow(t, n, ev, last)
+	return r.renderRow(ctx, t, n, ev, last)
 }
 
 // badRow applies the policy to a row that cannot become a message. Its letter takes the row's place behind the good row before it.

@@ -58,6 +58,9 @@ func (r *Runner) compile(ctx context.Context, version *change.Table) (*renderer,
 		if err := r.compileOutput(ctx, &r.options.Outputs[i], version, &out.outputs[i]); err != nil {
 			return nil, err
 		}
+		if err := r.compileBounds(ctx, i); err != nil {
+			return nil, err
+		}
 		if announced := out.outputs[i].announced; announced != "" {
 			out.announced = append(out.announced, announced)
 		}

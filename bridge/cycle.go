@@ -161,7 +161,7 @@ func (r *Runner) emitRow(ctx context.Context, events *source.Merge, t *table, ev
 	}
 	r.batch.origin = t.originOf(ev)
 	r.changes.give(ev)
-	if err := r.carry(t, n, ev, last); err != nil {
+	if err := r.carry(ctx, t, n, ev, last); err != nil {
 		return r.badRow(ctx, events, t, ev, err, last)
 	}
 	if err := r.release(ctx, false); err != nil {
@@ -240,7 +240,7 @@ func (r *Runner) commit(ctx context.Context) error {
 	if err := r.commitBatch(ctx); err != nil {
 		return err
 	}
-	return r.takeUp(false)
+	return r.takeUp(ctx, false)
 }
 
 func (r *Runner) commitBatch(ctx context.Context) error {

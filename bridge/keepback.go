@@ -71,14 +71,14 @@ func (r *Runner) setAside() {
 }
 
 // takeUp numbers and renders the kept row anew.
-func (r *Runner) takeUp(last bool) error {
+func (r *Runner) takeUp(ctx context.Context, last bool) error {
 	k := &r.kept
 	if k.table == nil {
 		return nil
 	}
 	r.batch.origin = k.origin
 	r.changes.give(k.event)
-	if err := r.renderRow(k.table, k.renderer, k.event, last); err != nil {
+	if err := r.renderRow(ctx, k.table, k.renderer, k.event, last); err != nil {
 		return r.tableFault(StageRender, &change.TableError{Table: k.table.id, Err: err})
 	}
 	k.take(r)
@@ -93,7 +93,7 @@ func (r *Runner) release(ctx context.Context, last bool) error {
 	}
 	if last {
 		r.setAside()
-		if err := r.takeUp(true); err != nil {
+		if err := r.takeUp(ctx, true); err != nil {
 			return err
 		}
 	}

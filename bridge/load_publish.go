@@ -102,7 +102,7 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 		at.Row = t.state.Load.Rows + 1
 		ev := &change.Event{Table: chunk.Captured.Table, Op: change.OpRefresh, After: chunk.Rows[i], Bad: chunk.Bad[i], Load: &at}
 		var l *letter
-		if l, err = r.renderLoaded(t, n, ev, r.keyOf(chunk, i)); err != nil {
+		if l, err = r.renderLoaded(ctx, t, n, ev, r.keyOf(chunk, i)); err != nil {
 			break
 		}
 		if err := r.publishLoaded(ctx, t, l); err != nil {
@@ -115,9 +115,9 @@ func (r *Runner) publishRows(ctx context.Context, t *table, chunk *source.Chunk)
 }
 
 // renderLoaded renders a row of a full load, or gives the letter that takes its place.
-func (r *Runner) renderLoaded(t *table, n *renderer, ev *change.Event, key []string) (*letter, error) {
+func (r *Runner) renderLoaded(ctx context.Context, t *table, n *renderer, ev *change.Event, key []string) (*letter, error) {
 	r.batch.origin = loadOrigin(key)
-	if err := r.carry(t, n, ev, false); err != nil {
+	if err := r.carry(ctx, t, n, ev, false); err != nil {
 		return r.letter(t, ev, key, err)
 	}
 	return nil, nil

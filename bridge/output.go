@@ -21,6 +21,10 @@ type Output struct {
 	// MetadataFormat names the format of Notices: after a change of it, metadata is published anew.
 	MetadataFormat string
 
+	// Bounds publishes where transactions begin and end, to BoundsTopic; nil = not published. Keys are records, whatever KeyFormat says.
+	Bounds      envelope.Bounds
+	BoundsTopic string
+
 	KeyMode envelope.KeyMode
 	// KeyColumns gives the columns that are a table's key in KeyMode columns; none = its primary key. nil = none for every table.
 	KeyColumns func(change.TableID) []string

@@ -19,7 +19,7 @@ func Preview(ctx context.Context, o Output, headers Format, ev *change.Event) (m
 	}
 	r.changes.give(ev)
 	t := &table{id: ev.Table.ID, sequencer: newSequencer(r.sequencer.outputs, nil)}
-	if err := r.renderRow(t, n, ev, true); err != nil {
+	if err := r.renderRow(ctx, t, n, ev, true); err != nil {
 		return nil, nil, err
 	}
 	return n.outputs[0].notices, r.batch.pending, nil

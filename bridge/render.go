@@ -12,12 +12,12 @@ import (
 
 // renderRow numbers and renders the events of one row, in every output, into the batch's pending records. On an error nothing is pending and
 // the numbers are given back.
-func (r *Runner) renderRow(t *table, n *renderer, ev *change.Event, last bool) error {
+func (r *Runner) renderRow(ctx context.Context, t *table, n *renderer, ev *change.Event, last bool) error {
 	b := &r.batch
 	b.begins()
 	numbers := r.numbers(t, ev)
 	for i := range n.outputs {
-		if err := r.renderOutput(i, &n.outputs[i], ev, numbers, last); err != nil {
+		if err := r.renderOutput(ctx, i, &n.outputs[i], ev, numbers, last); err != nil {
 			r.takeBack(t, numbers)
 			b.begins()
 			if len(n.outputs) > 1 {
@@ -30,11 +30,14 @@ func (r *Runner) renderRow(t *table, n *renderer, ev *change.Event, last bool) e
 }
 
 // renderOutput renders a row in one output; its envelope may tell it as several events.
-func (r *Runner) renderOutput(output int, n *rendering, ev *change.Event, numbers numbers, last bool) error {
+func (r *Runner) renderOutput(ctx context.Context, output int, n *rendering, ev *change.Event, numbers numbers, last bool) error {
 	parts := r.options.Outputs[output].Envelope.Expand(r.batch.parts[:0], ev)
 	r.batch.parts = parts
 	for i, part := range parts {
 		numbers.give(output, part, last && i == len(parts)-1)
+		if err := r.begin(ctx, output, part); err != nil {
+			return err
+		}
 		record, err := r.render(n, part)
 		if err != nil {
 			return err
@@ -42,6 +45,9 @@ func (r *Runner) renderOutput(output int, n *rendering, ev *change.Event, number
 		r.batch.pending = append(r.batch.pending, record)
 		if n.tombstones && part.Op == change.OpDelete && record.Key != nil {
 			r.batch.pending = append(r.batch.pending, change.Record{Table: record.Table, Origin: record.Origin, Topic: record.Topic, Key: record.Key, Headers: record.Headers})
+		}
+		if err := r.end(ctx, output, part, numbers.task); err != nil {
+			return err
 		}
 		if output == 0 { // a row counts once, however many outputs there are
 			r.batch.events = append(r.batch.events, part)

@@ -129,7 +129,7 @@ func (p *Replayer) publish(ctx context.Context, l *Replayed) error {
 	}
 	r := p.runner
 	r.batch.origin = l.place()
-	if err := r.renderRow(t.table, t.renderer, ev, false); err != nil {
+	if err := r.renderRow(ctx, t.table, t.renderer, ev, false); err != nil {
 		return err
 	}
 	if p.options.DryRun {

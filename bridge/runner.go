@@ -97,6 +97,7 @@ type Runner struct {
 	tables     map[change.TableID]*table
 	order      []*table // tables sorted by id
 	sequencer  sequencer
+	bounds     []*bounds // of each output, nil for one without; nil where no output has any
 	changes    changeSequences
 	batch      batch
 	skipped    []skippedRow // left out behind the event that is held back
@@ -222,8 +223,12 @@ func (r *Runner) open(ctx context.Context) error {
 			return r.fail(StagePublish, err)
 		}
 	}
+	r.bounds = newBounds(r.options.Outputs)
 	for i := range r.options.Outputs {
-		if topic := r.options.Outputs[i].MetadataTopic; topic != "" {
+		for _, topic := range []string{r.options.Outputs[i].MetadataTopic, r.options.Outputs[i].BoundsTopic} {
+			if topic == "" {
+				continue
+			}
 			if err := r.sink.EnsureTopic(ctx, topic, change.MetadataTopic); err != nil {
 				return r.fail(StagePublish, err)
 			}

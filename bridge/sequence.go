@@ -20,6 +20,16 @@ type sequencer struct {
 type transaction struct {
 	id     string
 	counts []int64
+
+	tables  []*table // that have numbered a row of it, where somebody asks: see bounds
+	resumed bool     // it began before this session: others may have, too
+}
+
+// touch notes a table.
+func (t *transaction) touch(by *table) {
+	if n := len(t.tables); n == 0 || t.tables[n-1] != by && !slices.Contains(t.tables, by) {
+		t.tables = append(t.tables, by)
+	}
 }
 
 // recentTransactions is how many counters are remembered.
@@ -28,7 +38,7 @@ const recentTransactions = 16
 func newSequencer(outputs []string, recent []checkpoint.Transaction) sequencer {
 	s := sequencer{outputs: outputs}
 	for i := range recent {
-		t := transaction{id: recent[i].ID, counts: make([]int64, len(outputs))}
+		t := transaction{id: recent[i].ID, counts: make([]int64, len(outputs)), resumed: true}
 		for o, name := range outputs {
 			t.counts[o] = recent[i].Of(name)
 		}
@@ -64,10 +74,11 @@ func (s *sequencer) transaction(id []byte) *transaction {
 		s.recent = append(s.recent, transaction{id: string(id), counts: make([]int64, len(s.outputs))})
 		return &s.recent[n]
 	}
-	counts := s.recent[0].counts
+	counts, tables := s.recent[0].counts, s.recent[0].tables
 	copy(s.recent, s.recent[1:])
 	clear(counts)
-	s.recent[n-1] = transaction{id: string(id), counts: counts}
+	clear(tables)
+	s.recent[n-1] = transaction{id: string(id), counts: counts, tables: tables[:0]}
 	return &s.recent[n-1]
 }
 
@@ -90,7 +101,11 @@ func (r *Runner) numbers(t *table, ev *change.Event) numbers {
 		return numbers{}
 	}
 	t.numbered = true
-	return numbers{task: r.sequencer.row(ev.TransactionID), table: t.sequencer.row(ev.TransactionID)}
+	n := numbers{task: r.sequencer.row(ev.TransactionID), table: t.sequencer.row(ev.TransactionID)}
+	if r.bounds != nil {
+		n.task.touch(t)
+	}
+	return n
 }
 
 // give numbers one event in an output.

@@ -12,6 +12,16 @@ type Envelope interface {
 	Expand(dst []*change.Event, ev *change.Event) []*change.Event
 }
 
+// Bounds is what an Envelope is, too, whose transactions can have messages of their own: where they begin and where they end.
+type Bounds interface {
+	// DeclareBound declares key and value of such a message: of a begin for no tables, of an end that counts the events of one table or more. All
+	// have one schema. They are rendered from an event that stands for the transaction: its id, the time of its row, and at the end Last, Counter,
+	// the number of its events, and in After, for each table, its name and the number of its events.
+	DeclareBound(tables int) *Declaration
+	// Collection is the name of a table in these messages.
+	Collection(id change.TableID) string
+}
+
 // Declaration is what an envelope says about one table version.
 type Declaration struct {
 	Value    *Node

@@ -53,9 +53,13 @@ func wrapped(n *envelope.Node) *envelope.Node {
 func writeSchema(b *strings.Builder, n *envelope.Node, field string) {
 	nullable := n.Nullable
 	if n.Shape == envelope.Union { // a type and null, in the order of its default
-		n, nullable = n.Branches[n.Branch], true
+		n, nullable = contentOf(n), true
 	}
 	b.WriteString(`{"type":` + quote(connectName(n)))
+	if n.Shape == envelope.Array {
+		b.WriteString(`,"items":`)
+		writeSchema(b, n.Item, "")
+	}
 	for i := range n.Fields {
 		b.WriteString(separator(i, `,"fields":[`))
 		writeSchema(b, n.Fields[i].Node, n.Fields[i].Name)
@@ -73,6 +77,16 @@ func writeSchema(b *strings.Builder, n *envelope.Node, field string) {
 		b.WriteString(`,"field":` + quote(field))
 	}
 	b.WriteByte('}')
+}
+
+// contentOf is the branch of a union that is not null.
+func contentOf(n *envelope.Node) *envelope.Node {
+	for _, branch := range n.Branches {
+		if branch.Shape != envelope.Leaf || branch.Avro.Kind != envelope.FormNull {
+			return branch
+		}
+	}
+	return n
 }
 
 func separator(i int, first string) string {
@@ -99,8 +113,12 @@ func propOf(n *envelope.Node, name string) (string, bool) {
 
 // connectName is the Connect type of a node: what its Avro form holds.
 func connectName(n *envelope.Node) string {
-	if n.Shape != envelope.Leaf {
+	switch n.Shape {
+	case envelope.Array:
+		return "array"
+	case envelope.Record, envelope.Split, envelope.Embedded, envelope.Union:
 		return "struct"
+	case envelope.Leaf:
 	}
 	if _, is := propOf(n, typeProp); is {
 		return "int16"
