@@ -27,6 +27,12 @@ func (r *rules) checkTopics() {
 			r.checkTopic(metadata, "{task}", "{envelope}")
 		}
 	}
+	if template := r.Debezium.TransactionTopic; template != "" {
+		for _, o := range r.outputsOf(EnvelopeDebezium) {
+			topics = append(topics, topicKey{"debezium.transaction_topic", template, o.Name})
+			r.checkTopic(topics[len(topics)-1], "{task}", "{envelope}")
+		}
+	}
 	for _, own := range []topicKey{{path: "checkpoint.topic", template: r.Checkpoint.Topic}, {path: "kafka.control_topic", template: r.Kafka.ControlTopic},
 		{path: "bad_records.topic", template: r.BadRecords.Topic}, {path: "bad_records.replay_topic", template: r.BadRecords.ReplayTopic}} {
 		topics = append(topics, own)

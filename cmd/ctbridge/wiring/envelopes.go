@@ -71,3 +71,13 @@ func joined(columns []string) string {
 	}
 	return out
 }
+
+// newBounds builds what an output tells of its transactions: keys of tables have no part in it.
+func newBounds(t *config.Task, o *config.Output) (envelope.Bounds, error) {
+	e, err := envelopes[o.Envelope](t, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	bounds, _ := e.(envelope.Bounds)
+	return bounds, nil
+}

@@ -99,6 +99,11 @@ func newOutput(t *config.Task, o *config.Output, r schema.Registry) (out bridge.
 	case config.FormatJSON:
 		out.KeyFormat = schema.JSON{}
 	}
+	if out.BoundsTopic = t.TransactionTopic(o); out.BoundsTopic != "" {
+		if out.Bounds, err = newBounds(t, o); err != nil {
+			return out, err
+		}
+	}
 	out.Envelope, err = newEnvelope(t, o)
 	return out, err
 }

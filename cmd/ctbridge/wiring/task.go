@@ -117,6 +117,9 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 		o.OnReset = bridge.ResetResnapshot
 	}
 	for i := range o.Outputs {
+		if topic := o.Outputs[i].BoundsTopic; topic != "" {
+			o.OwnTopics = append(o.OwnTopics, topic)
+		}
 		if topic := o.Outputs[i].MetadataTopic; topic != "" {
 			o.OwnTopics = append(o.OwnTopics, topic)
 			o.NoticesFirst = t.Delivery == config.AtLeastOnce
