@@ -75,3 +75,27 @@ func headerText(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// Debezium's source block over SQL Server's own change tables: LSNs as a connector writes them, and the order of rows that share them.
+func TestDebeziumOfSQLServerCDC(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	commit, changes := s.captured()
+	changes["envelope"], changes["source.database"], changes["debezium.prefix"] = "debezium", "shop", "erp"
+	commit(3, cdcwriter.Row{Cmd: 1, Seq: 1, Op: 1, Values: []any{1, "sent", "1.50"}})
+	s.start(changes)
+	var got []string
+	for _, m := range s.read(4, "parcel")[:3] {
+		message := decodeJSON(t, m.Value)
+		source := message["source"].(tree)
+		text := headerText(message["op"])
+		for _, name := range []string{"connector", "name", "db", "schema", "table", "commit_lsn", "change_lsn", "event_serial_no", "ts_ms", "snapshot", "sequence"} {
+			text += " " + headerText(source[name])
+		}
+		got = append(got, text)
+	}
+	want(t, got,
+		`c sqlserver erp shop dbo parcel 00000000:00000002:0000 00000000:00000001:0000 2 1936213202000 false ["20310510210002000000000000000000001"]`,
+		`u sqlserver erp shop dbo parcel 00000000:00000002:0000 00000000:00000001:0000 2 1936213202000 false ["20310510210002000000000000000000002"]`,
+		`d sqlserver erp shop dbo parcel 00000000:00000003:0000 00000000:00000001:0000 1 1936213203000 false ["20310510210003000000000000000000003"]`)
+}
