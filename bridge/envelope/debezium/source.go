@@ -61,6 +61,7 @@ func (v *version) place() []envelope.Field {
 			{Name: "pos", Node: zero(envelope.FormLong)}, {Name: "row", Node: zero(envelope.FormInt)}, nothing("thread", envelope.FormLong),
 			nothing("query", envelope.FormText),
 		}
+	case SQLite:
 	}
 	return []envelope.Field{table}
 }

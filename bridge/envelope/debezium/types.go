@@ -71,9 +71,9 @@ func plain(kind envelope.FormKind) columnType {
 	return columnType{avro: form, json: form}
 }
 
-func named(kind envelope.FormKind, name string, parameters ...parameter) columnType {
+func named(kind envelope.FormKind, name string) columnType {
 	t := plain(kind)
-	t.props = semantic(name, 1, parameters...)
+	t.props = semantic(name, 1)
 	return t
 }
 
