@@ -155,6 +155,19 @@ func mySQLTypes() *typed {
 	return y
 }
 
+// PostgreSQL's other types are in testdata/real.
+func postgresTypes() *typed {
+	y := &typed{}
+	y.kind("interval", change.String, letter("1 year 2 mons -3 days +04:05:06.7"))
+	y.kind("interval[]", change.String, letter("{1 day}"))
+	y.kind("time(1) with time zone", change.String, letter("04:05:06.7+05:45"))
+	y.digits("timestamp(0) with time zone", change.DateTimeTZ, 0, 0, change.InstantValue(1935504001, 0, 0))
+	y.kind("int4range", change.String, letter("[1,5)"))
+	y.kind("oid", change.Uint4, change.IntValue(1<<32-1))
+	y.digits("numeric", change.Numeric, 0, 0, change.DecimalValue([]byte("-0.00123")))
+	return y
+}
+
 func TestGoldenModes(t *testing.T) {
 	t.Parallel()
 	modes := map[string]func(*Options){
@@ -165,7 +178,7 @@ func TestGoldenModes(t *testing.T) {
 		"text":   func(o *Options) { o.Decimals, o.Times, o.Binary = DecimalString, TimeISO, BinaryHex },
 		"double": func(o *Options) { o.Decimals, o.Times = DecimalDouble, TimeMicros },
 	}
-	for engine, y := range map[Engine]*typed{SQLServer: sqlServerTypes(), MySQL: mySQLTypes()} {
+	for engine, y := range map[Engine]*typed{SQLServer: sqlServerTypes(), MySQL: mySQLTypes(), Postgres: postgresTypes()} {
 		table := y.table()
 		ev := &change.Event{Table: table, Op: change.OpInsert, After: y.row}
 		for mode, set := range modes {

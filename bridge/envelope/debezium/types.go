@@ -31,7 +31,8 @@ func (c *column) node(i int, nullable bool) *envelope.Node {
 // typeOf maps a column as the connector of its database does. Kinds that connectors write otherwise:
 //
 //   - MySQL's BIT(n) is written like other bytes, most significant first;
-//   - PostgreSQL's intervals, arrays, ranges, bit strings and geometric types are the text that the database shows;
+//   - PostgreSQL's intervals are ISO 8601 without the parts that are 0, timetz keeps its offset; arrays, ranges, bit strings and geometric types
+//     are the text that the database shows;
 //   - SQL Server's uniqueidentifier is lower-case text.
 func (o *Options) typeOf(c *change.Column) (columnType, error) {
 	t := c.Type
@@ -59,6 +60,9 @@ func (o *Options) typeOf(c *change.Column) (columnType, error) {
 	case change.DateTimeTZ:
 		return o.zoned(t), nil
 	case change.String, change.WString, change.Clob, change.NClob, change.UUID, change.JSON:
+		if span, is := o.span(c); is {
+			return span, nil
+		}
 		return o.textual(c), nil
 	case change.Bytes, change.Blob:
 		return o.binary(), nil
@@ -160,6 +164,18 @@ func (o *Options) textual(c *change.Column) columnType {
 	placeholder := letter(o.Unavailable)
 	t.absent = &placeholder
 	return t
+}
+
+// span maps PostgreSQL's types of time that are read as text.
+func (o *Options) span(c *change.Column) (t columnType, is bool) {
+	switch {
+	case o.Engine != Postgres || strings.HasSuffix(c.Native, "[]"):
+	case strings.HasPrefix(c.Native, "interval"):
+		return named(envelope.FormISOInterval, "io.debezium.time.Interval"), true
+	case strings.HasPrefix(c.Native, "time") && !strings.HasPrefix(c.Native, "timestamp") && strings.HasSuffix(c.Native, "with time zone"):
+		return named(envelope.FormISOZonedClock, "io.debezium.time.ZonedTime"), true
+	}
+	return t, false
 }
 
 // members turns 'a','b”c') into a,b'c.
