@@ -13,7 +13,7 @@ import (
 	"ctbridge/bridge/envelope"
 )
 
-// bounded is an envelope whose transactions have messages of their own; told writes them, and the data messages as counted does.
+// bounded is an envelope whose transactions have messages of their own; toldEncoder writes them, and the data messages as counted does.
 type bounded struct{ plain }
 
 func (bounded) DeclareBound(int) *envelope.Declaration {
@@ -22,16 +22,16 @@ func (bounded) DeclareBound(int) *envelope.Declaration {
 
 func (bounded) Collection(id change.TableID) string { return "shop." + id.Name }
 
-type told struct{ counted }
+type bounding struct{ counted }
 
-func (f told) Value(ctx context.Context, topic string, n *envelope.Node) (bridge.Encoder, error) {
+func (f bounding) Value(ctx context.Context, topic string, n *envelope.Node) (bridge.Encoder, error) {
 	if topic == "bounds" {
 		return toldEncoder{}, nil
 	}
 	return f.counted.Value(ctx, topic, n)
 }
 
-func (told) Key(context.Context, string, *envelope.Node) (bridge.Encoder, error) {
+func (bounding) Key(context.Context, string, *envelope.Node) (bridge.Encoder, error) {
 	return toldEncoder{key: true}, nil
 }
 
@@ -55,7 +55,7 @@ func (e toldEncoder) Append(dst []byte, ev *change.Event) ([]byte, error) {
 func (w *world) bounds(split bool) {
 	o := w.output()
 	o.Envelope = bounded{plain{split: split}}
-	o.Format, o.Bounds, o.BoundsTopic = told{}, bounded{}, "bounds"
+	o.Format, o.Bounds, o.BoundsTopic = bounding{}, bounded{}, "bounds"
 }
 
 // A transaction begins before its first event and ends behind its last one, with the counts of all its tables, also of those whose events an earlier
