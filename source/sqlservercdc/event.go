@@ -8,13 +8,13 @@ import (
 	"ctbridge/source"
 )
 
-// addEvent appends the event of a row; before is the before-image of an update, nil where there is none.
+// addEvent appends the event of a row; before is the data of an update's before-image, nil where there is none.
 func (r *reader) addEvent(page *source.Page, s *span, row, before []change.Value) {
 	k := keyOf(row)
 	ev := change.Event{Table: r.table, Position: k.event(), StreamPosition: streamPosition(&page.Arena, k)}
 	changed := r.mask(page, s, row[slotMask])
 	ev.Changed, ev.HasChanged = changed, changed != nil
-	image := r.image(&page.Arena, s, row)
+	image := r.image(&page.Arena, s, row[slotData:])
 	switch k.op {
 	case opDelete:
 		ev.Op, ev.Before = change.OpDelete, image
@@ -36,13 +36,13 @@ func streamPosition(arena *change.Arena, k key) []byte {
 	return change.AppendHex(append(out, ':'), k.seq, change.LowerHex)
 }
 
-// image gives the columns of the table from those of a row.
-func (r *reader) image(arena *change.Arena, s *span, row []change.Value) []change.Value {
+// image gives the columns of the table from the data of a row.
+func (r *reader) image(arena *change.Arena, s *span, data []change.Value) []change.Value {
 	out := arena.Values(len(s.places))
 	for i, place := range s.places {
 		out[i] = change.Absent
 		if place >= 0 {
-			out[i] = row[slotData+place]
+			out[i] = data[place]
 		}
 	}
 	return out

@@ -12,14 +12,15 @@ import (
 	"ctbridge/source"
 )
 
-// The places of the header columns in a row that a page reads; the data columns follow.
+// The places of the columns in a row that a page reads: the order key, the update mask, the data; behind them, of a row that has a before-image, a
+// marker and the before-image's data.
 const (
 	slotMask = 4
 	slotData = 5
 )
 
-// Page reads the next rows in order. Rows of one commit LSN, command and sequence value are one group: an update's two halves lie side by side in it, and
-// it is never split between pages (I7).
+// Page reads the next events in order, each update joined with its before-image (I7). Rows of one commit LSN, command and sequence value are one
+// group; it is never split between pages.
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
 	r := readerOf(t)
 	page := &source.Page{}
@@ -42,103 +43,135 @@ func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto chang
 	return page, nil
 }
 
-// readSpan reads about limit rows. A group that alone fills the limit is read again with room for all of it.
+// readSpan reads about limit rows of one capture instance and makes their events.
 func (r *reader) readSpan(ctx context.Context, page *source.Page, s *span, after, upto change.Position, limit int) error {
 	from, until, err := bounds(after, upto)
 	if err != nil {
 		return fault.New(fault.Fatal, r.where(), err, "was the checkpoint written with another source.layout? Give the task another name")
 	}
-	for {
-		g := &gatherer{reader: r, span: s, page: page, upto: upto, limit: limit}
-		err := g.run(ctx, s.after(from, until.lsn, int64(limit)), limit)
-		if err != nil || !g.full {
-			return err
-		}
-		limit *= 2
-	}
-}
-
-// gatherer turns the rows of one query into events, group by group.
-type gatherer struct {
-	*reader
-	span  *span
-	page  *source.Page
-	upto  change.Position
-	limit int
-
-	group [][]change.Value
-	rows  int
-	full  bool // one group filled the limit: nothing was added
-
-	unread error // a row of the group cannot be decoded: its event is a bad one (source.Captured.KeepBad)
-}
-
-func (g *gatherer) run(ctx context.Context, args []any, limit int) (err error) {
-	rows, err := g.span.q.page.Query(ctx, append(args, int64(limit))...)
+	b, err := r.scan(ctx, page, s, s.pageArgs(from, until.lsn, r.fitting(limit)), upto)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	before := len(g.page.Events)
-	for rows.Next() {
-		row := g.page.Arena.Values(slotData + len(g.span.read))
-		scanned := rows.Scan(row, &g.page.Arena)
-		if scanned != nil && fault.ClassOf(scanned) != fault.Poison {
-			return scanned
+	if err := r.build(ctx, page, s, b, within{after, upto}); err != nil {
+		if fault.ClassOf(err) != fault.Poison {
+			return err
 		}
-		g.rows++
-		if len(g.group) > 0 && !sameGroup(g.group[0], row) {
-			if stop := g.endGroup(); stop {
-				return nil
-			}
-		}
-		switch {
-		case keyOf(row).event() > g.upto:
-			return nil
-		case scanned != nil && !g.captured.KeepBad:
-			g.group, g.page.Failed = nil, g.bad(row, scanned)
-			return nil
-		case scanned != nil && g.unread == nil:
-			g.unread = g.bad(row, scanned)
-		}
-		g.group = append(g.group, row)
+		page.Failed, page.More = err, false
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if g.rows < limit {
-		g.endGroup()
-		g.page.More = false
-		return nil
-	}
-	// The last group may go on behind the limit.
-	g.full = len(g.page.Events) == before && g.page.Failed == nil
-	g.page.More = !g.full
 	return nil
 }
 
-// endGroup makes a group's events. It tells whether the page ends here: at a row that cannot be carried, or at its byte limit.
-func (g *gatherer) endGroup() (stop bool) {
-	if len(g.group) == 0 {
-		return false
+// batch is what one query of a page gave.
+type batch struct {
+	rows   [][]change.Value
+	open   bool  // the last group may go on behind the last row
+	failed error // the row behind the last one cannot be read
+
+	bad map[int]error // by index into rows: what cannot be decoded of them (source.Captured.KeepBad)
+}
+
+// scan reads joined rows until the result, its limit, the asked position or the byte limit ends them.
+func (r *reader) scan(ctx context.Context, page *source.Page, s *span, args []any, upto change.Position) (b batch, err error) {
+	rows, err := s.q.page.Query(ctx, args...)
+	if err != nil {
+		return b, err
 	}
-	first := len(g.page.Events)
-	if err := g.addGroup(g.page, g.span, g.group); err != nil {
-		g.page.Failed = err
-		return true
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	limit := int(args[len(args)-1].(int64))
+	scratch := make([]change.Value, slotData+2*len(s.read)+1)
+	for rows.Next() {
+		scanned := rows.Scan(scratch, &page.Arena)
+		switch {
+		case scanned != nil && fault.ClassOf(scanned) != fault.Poison:
+			return b, scanned
+		case keyOf(scratch).event() > upto:
+			return b, nil
+		case scanned != nil && r.captured.KeepBad:
+			if b.bad == nil {
+				b.bad = make(map[int]error)
+			}
+			b.bad[len(b.rows)] = r.bad(scratch, scanned)
+		case scanned != nil:
+			b.failed = r.bad(scratch, scanned)
+			for len(b.rows) > 0 && sameGroup(b.rows[len(b.rows)-1], scratch) {
+				b.rows = b.rows[:len(b.rows)-1]
+			}
+			return b, nil
+		}
+		b.rows = append(b.rows, s.keep(scratch, &page.Arena))
+		if page.Arena.Size() > r.mostBytes() {
+			page.Cut = true
+			break
+		}
 	}
-	if g.unread != nil {
-		markBad(g.page.Events[first:], g.unread)
+	b.open = page.Cut || len(b.rows) >= limit
+	if n := len(b.rows); n > 0 {
+		r.rowBytes = page.Arena.Size()/n + 1
 	}
-	g.group, g.unread = g.group[:0], nil
-	most := g.captured.PageBytes
-	if most <= 0 {
-		most = source.DefaultPageBytes
+	return b, rows.Err()
+}
+
+// mostBytes is the byte limit of a page.
+func (r *reader) mostBytes() int {
+	if r.captured.PageBytes > 0 {
+		return r.captured.PageBytes
 	}
-	if g.page.Arena.Size() > most {
-		g.page.More, g.page.Cut = true, true
+	return source.DefaultPageBytes
+}
+
+// fitting lowers a row limit to what the byte limit lets through, going by the rows read before: rows that do not fit would be sent for nothing.
+func (r *reader) fitting(limit int) int {
+	if r.rowBytes == 0 {
+		return limit
 	}
-	return g.page.Cut
+	return max(1, min(limit, r.mostBytes()/r.rowBytes))
+}
+
+// keep copies a scanned row into the arena, without the columns of a before-image that is not there.
+func (s *span) keep(scratch []change.Value, arena *change.Arena) []change.Value {
+	marker := slotData + len(s.read)
+	if scratch[marker].Kind == change.KindNull {
+		scratch = scratch[:marker]
+	}
+	row := arena.Values(len(scratch))
+	copy(row, scratch)
+	return row
+}
+
+// build makes the events of the groups. A group that the batch may have cut waits for the next page; alone in its page, it is read whole.
+func (r *reader) build(ctx context.Context, page *source.Page, s *span, b batch, w within) error {
+	rows := b.rows
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && sameGroup(rows[0], rows[n]) {
+			n++
+		}
+		group := rows[:n]
+		rows = rows[n:]
+		cut := b.open && len(rows) == 0
+		page.More = cut
+		if cut && n < len(b.rows) {
+			return nil
+		}
+		var err error
+		first := len(page.Events)
+		if cut || !simple(s, group) {
+			err = r.whole(ctx, page, s, keyOf(group[0]), group[0][1].Kind != change.KindNull, w)
+		} else {
+			err = r.addJoined(page, s, group)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range group {
+			if bad := b.bad[len(b.rows)-len(rows)-n+i]; bad != nil {
+				markBad(page.Events[first:], bad)
+				break
+			}
+		}
+	}
+	return b.failed
 }
 
 // markBad marks the events of a group that hold a value which could not be decoded.
@@ -151,8 +184,42 @@ func markBad(events []change.Event, err error) {
 	}
 }
 
+// simple tells that the join has shown a group as it is: no operation stands in it twice, and it has a command id where the change table has one.
+func simple(s *span, group [][]change.Value) bool {
+	if s.headers.command != nil && group[0][1].Kind == change.KindNull {
+		return false
+	}
+	for i := 1; i < len(group); i++ {
+		if group[i][3].Num == group[i-1][3].Num {
+			return false
+		}
+	}
+	return true
+}
+
+// addJoined makes the events of a group from its joined rows.
+func (r *reader) addJoined(page *source.Page, s *span, group [][]change.Value) error {
+	marker := slotData + len(s.read)
+	for _, row := range group {
+		var before []change.Value
+		switch row[3].Num {
+		case opBefore:
+			return r.bad(row, errOrphan)
+		case opDelete, opInsert:
+		case opAfter:
+			if len(row) > marker {
+				before = row[marker+1:]
+			}
+		default:
+			return r.badOperation(row)
+		}
+		r.addEvent(page, s, row, before)
+	}
+	return nil
+}
+
 func sameGroup(a, b []change.Value) bool {
-	return a[1].Num == b[1].Num && bytes.Equal(a[2].Raw, b[2].Raw) && bytes.Equal(a[0].Raw, b[0].Raw)
+	return a[1].Kind == b[1].Kind && a[1].Num == b[1].Num && bytes.Equal(a[2].Raw, b[2].Raw) && bytes.Equal(a[0].Raw, b[0].Raw)
 }
 
 func (r *reader) where() string { return "read " + r.captured.Changes.String() }
@@ -161,54 +228,8 @@ func (r *reader) bad(row []change.Value, err error) error {
 	return fault.New(fault.Poison, fmt.Sprintf("%s, position %s", r.where(), keyOf(row).position()), err, "")
 }
 
-// addGroup makes the events of one group, in the order of their operations. Each update takes its before-image: that of its own key, where a group has
-// several.
-func (r *reader) addGroup(page *source.Page, s *span, group [][]change.Value) error {
-	var befores, events [][]change.Value
-	for _, row := range group {
-		switch row[3].Num {
-		case opBefore:
-			befores = append(befores, row)
-		case opDelete, opInsert, opAfter:
-			events = append(events, row)
-		default:
-			return r.bad(row, fmt.Errorf("__$operation is %d, not 1, 2, 3 or 4", row[3].Num))
-		}
-	}
-	for _, row := range events {
-		var before []change.Value
-		if row[3].Num == opAfter {
-			before, befores = r.take(s, befores, row)
-		}
-		r.addEvent(page, s, row, before)
-	}
-	if len(befores) > 0 {
-		return r.bad(befores[0], errors.New("before-image without its update"))
-	}
-	return nil
-}
+var errOrphan = errors.New("before-image without its update")
 
-// take picks the before-image of an update and returns what remains.
-func (r *reader) take(s *span, befores [][]change.Value, row []change.Value) ([]change.Value, [][]change.Value) {
-	if len(befores) == 0 {
-		return nil, nil
-	}
-	pick := 0
-	for i, b := range befores {
-		if r.sameKey(s, b[slotData:], row[slotData:]) {
-			pick = i
-			break
-		}
-	}
-	rest := append(append([][]change.Value(nil), befores[:pick]...), befores[pick+1:]...)
-	return befores[pick], rest
-}
-
-func (r *reader) sameKey(s *span, a, b []change.Value) bool {
-	for i, in := range r.inKey {
-		if place := s.places[i]; in && place >= 0 && !a[place].Equal(b[place]) {
-			return false
-		}
-	}
-	return true
+func (r *reader) badOperation(row []change.Value) error {
+	return r.bad(row, fmt.Errorf("__$operation is %d, not 1, 2, 3 or 4", row[3].Num))
 }

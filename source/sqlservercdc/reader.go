@@ -20,6 +20,7 @@ type reader struct {
 	notNull  []bool
 	large    []bool // NULL in an update means unchanged where the mask says so
 	longText []bool // text, ntext, image: never in a before-image or delete
+	rowBytes int    // of a row that was read, about
 }
 
 // span is a run of positions that one capture instance has the rows of.

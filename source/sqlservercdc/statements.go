@@ -68,6 +68,19 @@ func (b *builder) arms() []func() string {
 	}
 }
 
+// pageArgs gives the arguments of page.
+func (p *part) pageArgs(after key, upto []byte, limit int) []any {
+	return append(p.after(after, upto, int64(limit)), after.lsn, upto, int64(limit))
+}
+
+// groupArgs gives the arguments of group.
+func (p *part) groupArgs(k key, numbered bool) []any {
+	if p.headers.command == nil || !numbered {
+		return []any{k.lsn, k.seq}
+	}
+	return []any{k.lsn, k.cmd, k.seq}
+}
+
 // after gives the arguments of arms for the rows behind a position, each arm's followed by more.
 func (p *part) after(k key, upto []byte, more ...any) []any {
 	var args []any
@@ -83,21 +96,71 @@ func (p *part) after(k key, upto []byte, more ...any) []any {
 	return args
 }
 
-// page reads the next rows behind a position up to an LSN: arguments after, each arm and the whole with a limit.
+// page reads the next events behind a position up to an LSN, each with its before-image, by a left self-join on the tuple: arguments after, each arm
+// with a limit; then the range of LSNs, which bounds the right side as well, and the limit.
+//
+// Left is everything but before-images; one whose tuple has no update stands among them, so that it is seen and refused. The limit stands on the left
+// side: each of its rows is one look along the index on the right. Rows without command id match nothing: see reader.whole.
 func (b *builder) page() (string, []change.Column) {
+	h := &b.part.headers
 	list, columns := b.keyList(false)
-	list = append(list, b.dialect.Column("l", *b.part.headers.mask))
-	columns = append(columns, *b.part.headers.mask)
+	list, columns = append(list, b.dialect.Column("l", *h.mask)), append(columns, *h.mask)
+	shown := []string{"l.*", "r." + b.dialect.Quote(h.operation.Name) + " AS b"}
+	befores := []change.Column{column("b", change.Int8)}
 	for i, c := range b.part.read {
 		list = append(list, fmt.Sprintf("%s AS c%d", b.dialect.Column("l", c), i))
 		columns = append(columns, c)
+		shown = append(shown, fmt.Sprintf("%s AS b%d", b.dialect.Column("r", c), i))
+		befores = append(befores, c)
 	}
+	op := b.of(h.operation)
+	event := " AND (" + op + " <> 3 OR NOT EXISTS (SELECT 1 FROM " + b.table() + " u WHERE " + b.sameTuple("u") + " AND u." + b.dialect.Quote(h.operation.Name) + " = 4))"
 	var selects []string
 	for _, arm := range b.arms() {
-		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+b.order("l", "")+" "+
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+event+b.order("l", "")+" "+
 			b.dialect.Limit(b.param(source.ArgInt)))
 	}
-	return "SELECT * FROM (" + b.dialect.Union(selects) + ") AS p" + b.order("p", "") + " " + b.dialect.Limit(b.param(source.ArgInt)), columns
+	lsn := "r." + b.dialect.Quote(h.lsn.Name)
+	on := b.sameTuple("r") + " AND r." + b.dialect.Quote(h.operation.Name) + " = 3 AND " + op + " = 4 AND " +
+		lsn + " >= " + b.param(source.ArgBytes) + " AND " + lsn + " <= " + b.param(source.ArgBytes)
+	return "SELECT " + strings.Join(shown, ", ") + " FROM (" + b.dialect.Union(selects) + ") AS l LEFT JOIN " + b.table() + " r ON " + on + b.order("l", "") + " " +
+		b.dialect.Limit(b.param(source.ArgInt)), append(columns, befores...)
+}
+
+// sameTuple joins an alias with l by commit LSN, command id and sequence value.
+func (b *builder) sameTuple(alias string) string {
+	var out []string
+	for _, c := range b.tuple() {
+		out = append(out, alias+"."+b.dialect.Quote(c.Name)+" = "+b.of(c))
+	}
+	return strings.Join(out, " AND ")
+}
+
+// tuple are the columns that the halves of an update share.
+func (b *builder) tuple() []*change.Column {
+	columns := b.keyColumns()
+	return columns[:len(columns)-1]
+}
+
+// group reads all rows of one tuple, before-images included. numbered tells whether they have a command id.
+func (b *builder) group(numbered bool) (string, []change.Column) {
+	list, columns := b.keyList(false)
+	list, columns = append(list, b.dialect.Column("l", *b.part.headers.mask)), append(columns, *b.part.headers.mask)
+	for i := range b.part.read {
+		list, columns = append(list, b.dialect.Column("l", b.part.read[i])), append(columns, b.part.read[i])
+	}
+	var conditions []string
+	for _, c := range b.tuple() {
+		switch {
+		case c != b.part.headers.command:
+			conditions = append(conditions, b.of(c)+" = "+b.param(source.ArgBytes))
+		case numbered:
+			conditions = append(conditions, b.of(c)+" = "+b.param(source.ArgInt))
+		default:
+			conditions = append(conditions, b.of(c)+" IS NULL")
+		}
+	}
+	return "SELECT " + strings.Join(list, ", ") + " FROM " + b.table() + " l WHERE " + strings.Join(conditions, " AND ") + b.order("l", ""), columns
 }
 
 // keyList selects the columns of the order: four, whatever the server has. as gives each a name of its own.
@@ -141,7 +204,7 @@ func (b *builder) commits(schema string) (string, []change.Column) {
 }
 
 // statements are the compiled queries of one change table.
-type statements struct{ page, positions, commits source.Statement }
+type statements struct{ page, group, unnumbered, positions, commits source.Statement }
 
 func newStatements(engine source.Engine, p *part, schema string) statements {
 	prepare := func(query func(*builder) (string, []change.Column)) source.Statement {
@@ -150,6 +213,8 @@ func newStatements(engine source.Engine, p *part, schema string) statements {
 	}
 	return statements{
 		page: prepare((*builder).page), positions: prepare((*builder).positions),
-		commits: prepare(func(b *builder) (string, []change.Column) { return b.commits(schema) }),
+		group:      prepare(func(b *builder) (string, []change.Column) { return b.group(true) }),
+		unnumbered: prepare(func(b *builder) (string, []change.Column) { return b.group(false) }),
+		commits:    prepare(func(b *builder) (string, []change.Column) { return b.commits(schema) }),
 	}
 }
