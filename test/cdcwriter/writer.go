@@ -119,7 +119,11 @@ func (w *Writer) Create(tb testing.TB, t Table) {
 		list = append(list, text)
 	}
 	if len(t.Key) > 0 {
-		list = append(list, "PRIMARY KEY ("+quote(t.Key[0])+")")
+		keys := make([]string, len(t.Key))
+		for i, name := range t.Key {
+			keys[i] = quote(name)
+		}
+		list = append(list, "PRIMARY KEY ("+strings.Join(keys, ", ")+")")
 	}
 	w.Exec(tb, "CREATE TABLE "+w.table(w.Base, t.Name)+" ("+strings.Join(list, ", ")+")")
 }

@@ -27,8 +27,12 @@ type Database struct {
 // NewDatabase makes a database with the given schemas. It ends with the test.
 func NewDatabase(tb testing.TB, schemas ...string) *Database {
 	tb.Helper()
+	store, err := newDriver()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	d := &Database{objects: map[string]int64{}, next: 1000}
-	c := &connector{database: d, schemas: schemas, dir: tb.TempDir()}
+	c := &connector{store: store, database: d, schemas: schemas, dir: tb.TempDir()}
 	d.pool = sql.OpenDB(c)
 	tb.Cleanup(func() { d.pool.Close() })
 	return d
@@ -43,6 +47,7 @@ func (d *Database) Admin() *sql.DB {
 
 // connector opens SQLite connections with all schemas attached.
 type connector struct {
+	store     *sqlite.Driver
 	database  *Database
 	schemas   []string
 	dir       string
@@ -57,7 +62,7 @@ func (c *connector) Open(string) (driver.Conn, error) { return c.Connect(context
 
 // Connect opens a connection.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	raw, err := (&sqlite.Driver{}).Open("file::memory:?_pragma=busy_timeout(10000)")
+	raw, err := c.store.Open("file::memory:?_pragma=busy_timeout(10000)")
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // The translation covers the T-SQL of this project's readers and tests, no more: quoting, paging, binary literals, types in CREATE TABLE,
-// index names, catalog views.
+// index names, catalog views, conversions.
 
 var paging = regexp.MustCompile(`(?i)\bOFFSET 0 ROWS FETCH NEXT (\S+) ROWS ONLY`)
 
@@ -15,6 +15,8 @@ func toSQLite(text string) string {
 	words := tokens(paging.ReplaceAllString(text, "LIMIT $1"))
 	if keyword(words, "CREATE", "TABLE") {
 		prefixTypes(words)
+	} else {
+		words = conversions(words)
 	}
 	if moved, ok := moveIndexSchema(words); ok {
 		words = moved
@@ -127,6 +129,7 @@ func prefixTypes(words []string) {
 			words[i] = "-1" // SQLite wants a number
 		}
 	}
+	collations(words)
 }
 
 // typeOfPrefixed gives the T-SQL type of a declared column; "" where SQLite knows none.
