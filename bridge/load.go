@@ -174,13 +174,22 @@ func (r *Runner) fence(t *table) (known bool, err error) {
 		if r.horizon == "" && t.newest != "" {
 			return false, nil
 		}
-		// Sequences that began anew may lie below the horizon: the table's own newest row is the limit.
-		if err := r.beginAt(r.loads.ctx, t, min(r.horizon, t.newest)); err != nil {
+		if err := r.beginAt(r.loads.ctx, t, r.present(t)); err != nil {
 			return false, err
 		}
 	}
 	load.Fence, load.Begin = t.state.Position, r.options.Now().UTC()
 	return true, nil
+}
+
+// present is the position that parts what a table has changed so far from what comes. Sequences that began anew may lie below the horizon: the table's own
+// newest row is the limit, but where the horizon is the source's own. There an empty change table begins at it as well, lest rows that come and are
+// purged be missed.
+func (r *Runner) present(t *table) change.Position {
+	if r.bounded {
+		return r.horizon
+	}
+	return min(r.horizon, t.newest)
 }
 
 func equal(a, b []string) bool {

@@ -111,6 +111,7 @@ type Runner struct {
 	loads      *loads
 	names      map[named][]string // subjects of tables
 	horizon    change.Position    // of the last poll
+	bounded    bool               // nothing comes below the horizon: see source.Window
 	started    bool               // everything has answered once
 
 	letters  letters

@@ -75,6 +75,8 @@ func (r *Runner) startOf(t *table) change.Position {
 	case !start.Time.IsZero():
 		position, _ := r.source.Before(start.Time)
 		return position
+	case r.bounded:
+		return r.horizon
 	}
 	return t.newest
 }

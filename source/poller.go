@@ -104,6 +104,7 @@ type Earlier struct {
 // Window is what one poll found: what can be read now, in order.
 type Window struct {
 	Upto     change.Position // the horizon
+	Bounded  bool            // it is the layout's own: every row up to it is there, and none will come below it
 	Newest   []Newest        // parallel to the progress that was asked with
 	Pending  bool            // changes are known that are not published yet, whether readable now or not
 	Trouble  error           // the source answers, but nothing new may come: see Bounded
@@ -137,7 +138,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Window{Newest: newest}
+	w := &Window{Newest: newest, Bounded: bounded}
 	p.takeTurns(tables)
 	if err := p.limit(ctx, w, tables, bound, bounded); err != nil {
 		return nil, err

@@ -68,8 +68,8 @@ func (l *Layout) Guard(ctx context.Context, tables []source.Progress, newest []s
 	defer l.guard.mu.Unlock()
 	entries := make(entries)
 	for i, t := range tables {
-		if newest[i].Problem != nil || len(t.After) <= opAt {
-			continue // never read, or held by a load
+		if newest[i].Problem != nil || held(t.After) {
+			continue
 		}
 		if newest[i].Reset, err = l.check(ctx, t, lsnOf(upto), entries); err != nil {
 			return nil, err
@@ -88,6 +88,9 @@ func (l *Layout) Guard(ctx context.Context, tables []source.Progress, newest []s
 func (l *Layout) check(ctx context.Context, t source.Progress, newest string, known entries) (reset *source.Reset, err error) {
 	id := t.Captured.Table.ID
 	read, low := l.guard.readUpto(t), lowest(t.Captured)
+	if read == "" {
+		return nil, nil // never read
+	}
 	proven := t.Chosen // a place to begin at need not be a commit
 	if !proven {
 		proven, err = l.prove(ctx, id, read, newest, known)

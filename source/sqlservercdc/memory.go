@@ -19,8 +19,8 @@ type mark struct{ upto, at string }
 
 // readUpto is the LSN up to which a table has been read. A position that somebody has moved back makes its mark void.
 func (g *guard) readUpto(t source.Progress) string {
-	if len(t.After) <= opAt {
-		return "" // no position of a row
+	if held(t.After) {
+		return ""
 	}
 	after := lsnOf(t.After)
 	if m := g.read[t.Captured.Table.ID]; after >= m.at {
@@ -28,6 +28,9 @@ func (g *guard) readUpto(t source.Progress) string {
 	}
 	return after
 }
+
+// held tells that a position is none that rows are read behind: the table waits for a load. The empty one lies before every row.
+func held(p change.Position) bool { return p != "" && len(p) <= opAt }
 
 // memory is what outlives a restart: up to which LSN tables have been read, by that LSN. A table's position only tells its last row. A table is written
 // as its schema and name, quoted, and the LSN of its position.
