@@ -130,6 +130,6 @@ func (r *Runner) giveUp(t *table, err error) bool {
 	r.endLoad(t, checkpoint.LoadCancelled)
 	r.options.Log.Error("full load cancelled", "table", t.id.String(), "request", load.Request, "error", err)
 	r.options.Observer.Loaded(t.id, LoadProgress{State: load.State, Done: load.Rows, Total: max(load.Total, load.Rows)})
-	r.options.Observer.TableChanged(t.id, TableStreaming, t.captured.Table.Version, nil)
+	r.options.Observer.TableChanged(t.id, r.stateOf(t), t.captured.Table.Version, nil)
 	return true
 }

@@ -100,6 +100,7 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 			r.options.Observer.Lag(t.id, 0)
 		}
 	}
+	r.stall(window.Trouble)
 	return window, nil
 }
 

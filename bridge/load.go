@@ -97,8 +97,11 @@ func (t *table) holds() bool { return t.starting || t.state.Load.Holds() }
 
 // stateOf is what a table that has not failed is doing.
 func (r *Runner) stateOf(t *table) TableState {
-	if t.state.Load.Holds() {
+	switch {
+	case t.state.Load.Holds():
 		return TableLoading
+	case r.stalled != nil:
+		return TableCaptureStopped
 	}
 	return TableStreaming
 }

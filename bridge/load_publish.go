@@ -66,7 +66,7 @@ func (r *Runner) takeChunk(ctx context.Context, t *table, l *loading, read chunk
 		return r.loadFailed(t, chunk.Failed)
 	case chunk.Last:
 		r.dropLoad(t.id)
-		r.options.Observer.TableChanged(t.id, TableStreaming, t.captured.Table.Version, nil)
+		r.options.Observer.TableChanged(t.id, r.stateOf(t), t.captured.Table.Version, nil)
 	}
 	return nil
 }

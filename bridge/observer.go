@@ -17,10 +17,13 @@ const (
 	TableLoading   TableState = "loading"   // its base table is read; its changes wait
 	TableFailed    TableState = "failed"    // stopped by an error; tried again with a growing pause
 	TableMissing   TableState = "missing"   // its change table is not there
+
+	TableRewound        TableState = "source_rewound"  // stopped: its source has gone back behind what was published; tried again with a growing pause
+	TableCaptureStopped TableState = "capture_stopped" // read, but nothing new comes: what fills its change table stands still
 )
 
 // TableStates lists every state, for metrics that show one series per state.
-var TableStates = []TableState{TableStreaming, TableLoading, TableFailed, TableMissing}
+var TableStates = []TableState{TableStreaming, TableLoading, TableFailed, TableMissing, TableRewound, TableCaptureStopped}
 
 // Stage is a part of the line, as errors are counted by.
 type Stage string

@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -51,7 +53,11 @@ func (r *Runner) resets(ctx context.Context, window *source.Window) error {
 // remember notes the identity of a change table whose rows go on where the former one's ended, and a purge behind the reader.
 func (r *Runner) remember(t *table, purged bool) {
 	if identity := t.captured.Identity; t.state.Identity != identity && identity != "" {
-		if t.state.Identity != "" {
+		switch {
+		case t.state.Identity == "":
+		case slices.Contains(t.captured.Succeeded, t.state.Identity):
+			r.options.Log.Info("another change table goes on for this one", "table", t.id.String(), "change_table", t.captured.Changes.String(), "position", string(t.state.Position))
+		default:
 			r.options.Log.Warn("the change table was made again; its rows lie above the position, reading goes on", "table", t.id.String(),
 				"change_table", t.captured.Changes.String(), "change_sequence", string(t.state.Position))
 		}
@@ -82,7 +88,7 @@ func (r *Runner) reset(ctx context.Context, t *table, reset source.Reset) error 
 	gap := Gap{Reason: string(reset.Kind), From: reset.From, To: reset.To}
 	if r.options.OnReset != ResetContinue && r.options.OnReset != ResetResnapshot {
 		r.keepTrace(t, reset)
-		r.stopTable(t.id, StagePoll, gap.fault(t))
+		r.stopTable(t.id, StagePoll, &gapError{gap.fault(t, reset.Hint), reset.Kind})
 		return nil
 	}
 	if r.options.OnReset == ResetResnapshot {
@@ -137,7 +143,16 @@ var gapReasons = map[string]string{
 }
 
 // fault is the error of a table that the policy fail stops.
-func (g Gap) fault(t *table) error {
+func (g Gap) fault(t *table, hint string) error {
 	return fault.New(fault.Table, "read "+t.captured.Changes.String(), fmt.Errorf("%s (%s)", gapReasons[g.Reason], g),
-		"restore the rows, or set source.on_reset: continue to publish what the change table holds now")
+		cmp.Or(hint, "restore the rows, or set source.on_reset: continue to publish what the change table holds now"))
 }
+
+// gapError is that error together with what it tells of the source.
+type gapError struct {
+	error
+	kind source.ResetKind
+}
+
+// Unwrap gives the error.
+func (e *gapError) Unwrap() error { return e.error }

@@ -228,7 +228,7 @@ func TestCase28_RestoredFromAnOlderCopy(t *testing.T) {
 				w.fill("parcel", 12, 12) // the writer has gone on
 				w.start()
 			}
-			err := w.observed.waitState(t, "parcel", bridge.TableFailed)
+			err := w.observed.waitState(t, "parcel", bridge.TableRewound)
 			if !strings.Contains(err, "source_rewound") || !strings.Contains(err, qlikwriter.Seq(9)) {
 				t.Errorf("error %q", err)
 			}
@@ -283,7 +283,7 @@ func startAnew(w *world, policy bridge.ResetPolicy, rows int, away bool) {
 		stop = w.start()
 	}
 	if policy == bridge.ResetFail {
-		if err := w.observed.waitState(w, "parcel", bridge.TableFailed); !strings.Contains(err, "source_rewound") {
+		if err := w.observed.waitState(w, "parcel", bridge.TableRewound); !strings.Contains(err, "source_rewound") {
 			w.Errorf("error %q", err)
 		}
 		return

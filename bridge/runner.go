@@ -113,6 +113,7 @@ type Runner struct {
 	horizon    change.Position    // of the last poll
 	bounded    bool               // nothing comes below the horizon: see source.Window
 	started    bool               // everything has answered once
+	stalled    error              // why nothing new comes from a source that answers; it outlives a session
 
 	letters  letters
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended

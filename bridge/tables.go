@@ -222,10 +222,7 @@ func (r *Runner) stopTable(id change.TableID, stage Stage, err error) {
 		t = &trouble{pause: backoff{least: time.Second, most: time.Minute}}
 		r.troubles[id] = t
 	}
-	t.err, t.state = err, TableFailed
-	if isMissing(err) {
-		t.state = TableMissing
-	}
+	t.err, t.state = err, stateOf(err)
 	t.due = r.options.Now().Add(t.pause.next())
 	version := 0
 	if own := r.tables[id]; own != nil {
@@ -244,10 +241,36 @@ func withHint(err error) error {
 	return fault.New(fault.Poison, "", err, "repair the row in the change table, and the table goes on with it; or leave the column out with source.qlik.ignore_columns")
 }
 
-// isMissing asks the error itself: a layout knows what a missing change table looks like.
-func isMissing(err error) bool {
-	var m interface{ TableMissing() bool }
-	return errors.As(err, &m) && m.TableMissing()
+// stateOf asks the error itself: a layout knows what a missing change table looks like.
+func stateOf(err error) TableState {
+	var missing interface{ TableMissing() bool }
+	var gap *gapError
+	switch {
+	case errors.As(err, &missing) && missing.TableMissing():
+		return TableMissing
+	case errors.As(err, &gap) && gap.kind == source.ResetRewound:
+		return TableRewound
+	}
+	return TableFailed
+}
+
+// stall shows at every table that nothing new comes from a source that answers, and when that is over.
+func (r *Runner) stall(trouble error) {
+	before := r.stalled
+	r.stalled = trouble
+	if (before == nil) == (trouble == nil) {
+		return
+	}
+	for _, t := range r.order {
+		if !t.stopped && r.troubles[t.id] == nil {
+			r.options.Observer.TableChanged(t.id, r.stateOf(t), t.captured.Table.Version, trouble)
+		}
+	}
+	if trouble != nil {
+		r.options.Log.Error("nothing new comes from the source", "tables", len(r.order), "state", string(TableCaptureStopped), "error", trouble)
+	} else {
+		r.options.Log.Info("the source goes on")
+	}
 }
 
 // heal marks failed tables as well again after a cycle that they went through.

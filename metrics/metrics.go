@@ -104,7 +104,7 @@ func (m *Metrics) define() {
 	m.errors = m.counters("errors_total", "Errors by stage of the line and by class: retry, table, poison, fatal, config.", "stage", "class")
 	m.lag = m.gauges("source_lag_seconds", "Now minus the commit time of the oldest row that is not published, 0 when caught up.", "table")
 	m.version = m.gauges("table_version", "Version of the table's structure.", "table")
-	m.state = m.gauges("table_state", "1 for the state that the table is in: streaming, loading, failed, missing.", "table", "state")
+	m.state = m.gauges("table_state", "1 for the state that the table is in: streaming, loading, failed, missing, source_rewound, capture_stopped.", "table", "state")
 	m.loadRows = m.counters("load_rows_total", "Rows of base tables that full loads have published.", "table")
 	m.loadDone = m.gauges("load_rows_done", "Rows that the table's last full load has published so far, over restarts.", "table")
 	m.loadTotal = m.gauges("load_rows_expected", "Rows that the table had when its last full load began, at least those that are done; the ratio is the progress.", "table")

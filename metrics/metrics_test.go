@@ -103,13 +103,17 @@ ctbridge_schema_registrations_total 1
 # TYPE ctbridge_source_lag_seconds gauge
 ctbridge_source_lag_seconds{table="shop.depot"} 0
 ctbridge_source_lag_seconds{table="shop.parcel"} 1.5
-# HELP ctbridge_table_state 1 for the state that the table is in: streaming, loading, failed, missing.
+# HELP ctbridge_table_state 1 for the state that the table is in: streaming, loading, failed, missing, source_rewound, capture_stopped.
 # TYPE ctbridge_table_state gauge
+ctbridge_table_state{state="capture_stopped",table="shop.depot"} 0
+ctbridge_table_state{state="capture_stopped",table="shop.parcel"} 0
 ctbridge_table_state{state="failed",table="shop.depot"} 1
 ctbridge_table_state{state="failed",table="shop.parcel"} 0
 ctbridge_table_state{state="loading",table="shop.depot"} 0
 ctbridge_table_state{state="missing",table="shop.depot"} 0
 ctbridge_table_state{state="missing",table="shop.parcel"} 0
+ctbridge_table_state{state="source_rewound",table="shop.depot"} 0
+ctbridge_table_state{state="source_rewound",table="shop.parcel"} 0
 ctbridge_table_state{state="streaming",table="shop.depot"} 0
 ctbridge_table_state{state="streaming",table="shop.parcel"} 1
 # HELP ctbridge_table_version Version of the table's structure.

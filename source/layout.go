@@ -46,6 +46,7 @@ type Captured struct {
 	Table     *change.Table
 	Changes   change.TableID // the change table
 	Identity  string         // the change table's catalog identity
+	Succeeded []string       // identities of change tables that it follows as planned, and whose rows are still read
 	HasTx     bool           // rows carry a transaction id
 	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
 	KeepBad   bool           // give rows that cannot be decoded as bad events (change.Event) instead of ending the page before them

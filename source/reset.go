@@ -23,6 +23,7 @@ const (
 type Reset struct {
 	Kind     ResetKind
 	From, To change.Position
+	Hint     string // what the operator can do, where the layout knows better than the runner
 }
 
 // watch is what a poll saw of a table.

@@ -41,7 +41,7 @@ func (l *Layout) Discover(ctx context.Context) (source.Discovery, error) {
 		found.Tables = append(found.Tables, captured)
 	}
 	l.warnUnnamed(all)
-	found.Problems = append(found.Problems, l.missing(families)...)
+	found.Problems = append(found.Problems, l.missing(families, all)...)
 	return found, nil
 }
 
@@ -109,8 +109,15 @@ func (l *Layout) warnUnnamed(all []*instance) {
 	}
 }
 
-// missing reports the exactly named tables that no capture instance belongs to.
-func (l *Layout) missing(families []*family) []*change.TableError {
+// missing reports the exactly named tables that no capture instance belongs to. Where the login may not see the tables of some, that is the likely reason
+// (case 90).
+func (l *Layout) missing(families []*family, all []*instance) []*change.TableError {
+	var unnamed []string
+	for _, i := range all {
+		if i.base.Name == "" {
+			unnamed = append(unnamed, i.name)
+		}
+	}
 	have := make(map[change.TableID]bool, len(families))
 	for _, f := range families {
 		have[f.base] = true
@@ -120,8 +127,12 @@ func (l *Layout) missing(families []*family) []*change.TableError {
 		if have[id] {
 			continue
 		}
-		err := fault.New(fault.Table, "discover", fmt.Errorf("no capture instance of %s found", id),
-			"run "+enableCall(id, "")+", or check the spelling and that the login may see the table")
+		hint := "run " + enableCall(id, "") + ", or check the spelling and that the login may see the table"
+		if len(unnamed) > 0 {
+			hint = "the login may not see the tables of the capture instances " + strings.Join(unnamed, ", ") + ": if one of them is this table's, GRANT VIEW DEFINITION ON " +
+				l.engine.Table(id) + " (or SELECT) to the login; else " + hint
+		}
+		err := fault.New(fault.Table, "discover", fmt.Errorf("no capture instance of %s found", id), hint)
 		out = append(out, &change.TableError{Table: id, Err: &Missing{err}})
 	}
 	return out

@@ -100,13 +100,19 @@ func (l *Layout) check(ctx context.Context, t source.Progress, newest string, kn
 	case err != nil:
 		return nil, err
 	case !proven:
-		return &source.Reset{Kind: source.ResetRewound, From: endOf(min(read, newest)), To: endOf(read)}, nil
+		return &source.Reset{Kind: source.ResetRewound, From: endOf(min(read, newest)), To: endOf(read), Hint: rewoundHint}, nil
 	case read >= low:
 		return nil, nil
 	}
 	l.guard.holes[id] = mark{upto: low, at: lsnOf(t.After)}
-	return &source.Reset{Kind: source.ResetPurged, From: t.After, To: startOf(low)}, nil
+	return &source.Reset{Kind: source.ResetPurged, From: t.After, To: startOf(low), Hint: purgedHint}, nil
 }
+
+const (
+	rewoundHint = "was the database restored, or failed over with loss? source.on_reset: resnapshot loads the table again; a replica that lags behind catches up by itself"
+	purgedHint  = "source.on_reset: resnapshot loads the table again, continue goes on behind the hole; for the future, EXEC sys.sp_cdc_change_job @job_type = N'cleanup', " +
+		"@retention = <minutes>, and keep both capture instances until the new one is read"
+)
 
 // Forget goes on behind a hole that was accepted; of any other position that was set anew nothing is known.
 func (l *Layout) Forget(id change.TableID) {

@@ -19,6 +19,7 @@ type queries struct {
 	mu    sync.Mutex
 	texts []string
 	fail  func(n int, text string) bool
+	deny  func(text string) bool
 }
 
 // overheard is a peer whose queries are remembered.
@@ -30,9 +31,13 @@ func overheard(t *testing.T) (*bench, *queries) {
 		q.mu.Lock()
 		q.texts = append(q.texts, text)
 		fail := q.fail != nil && q.fail(len(q.texts), text)
+		deny := q.deny != nil && q.deny(text)
 		q.mu.Unlock()
 		if fail {
 			return tdspeer.Fail(1205, "Transaction was deadlocked")
+		}
+		if deny {
+			return tdspeer.Fail(229, "The SELECT permission was denied on the object")
 		}
 		return d.Answer(text, args)
 	})

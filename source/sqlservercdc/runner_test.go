@@ -379,6 +379,8 @@ func TestCase32_SwitchWhileRunning(t *testing.T) {
 	everywhere(t, func(b *bench) {
 		old := b.capture(cdcwriter.Parcel("parcel"))
 		r := b.run()
+		log, said := logger()
+		r.options.Log = log
 		stop := r.start()
 		b.commit(0x10, old, row(1, 1, 2, 1, "x", nil))
 		r.ledger.wait(b, 1)
@@ -407,6 +409,9 @@ func TestCase32_SwitchWhileRunning(t *testing.T) {
 		stop()
 		b.want(got, "parcel 16 INSERT +(1,x,null) #1 true v1", "parcel 32 INSERT +(2,x,null) #1 true v1", "parcel 37 INSERT +(3,x,null,3) #1 true v2",
 			"parcel 38 INSERT +(4,x,null,4) #1 true v2", "parcel 39 INSERT +(5,x,null,5) #1 true v2")
+		if said.count("level=WARN") != 0 || said.count("another change table goes on") != 1 {
+			b.Errorf("a planned switch is news, no reason to warn: %s", said.text())
+		}
 	})
 }
 

@@ -290,7 +290,9 @@ func TestCase25_PurgedBehindALoad(t *testing.T) {
 			w.server.Transact(b, c)
 			w.server.Tick(b)
 			stop = r.start()
-			r.ledger.until(b, "the row behind the hole", func(records []string) bool { return len(records) > 0 && strings.Contains(records[len(records)-1], "kept") })
+			r.ledger.until(b, "the row behind the hole", func(records []string) bool {
+				return len(records) > 0 && strings.Contains(records[len(records)-1], "kept")
+			})
 			stop()
 			if len(heard.gaps) != 1 {
 				b.Errorf("%s: gaps %v, want one", mode, heard.gaps)
@@ -362,4 +364,3 @@ func TestCase55_LoadInTheServersOrder(t *testing.T) {
 		})
 	}
 }
-

@@ -85,6 +85,9 @@ func (l *Layout) read(p *physical, t *change.Table, memo []byte) (*source.Captur
 	out := &source.Captured{
 		Table: t, Changes: newest.changes, Identity: strconv.FormatInt(newest.instance.object, 10), HasTx: true, PageBytes: l.options.PageBytes, Memo: memo,
 	}
+	for _, older := range p.parts[:len(p.parts)-1] {
+		out.Succeeded = append(out.Succeeded, strconv.FormatInt(older.instance.object, 10))
+	}
 	out.Reader = newReader(l, out, p)
 	return out, nil
 }
