@@ -80,7 +80,7 @@ type Source interface {
 	FirstDDL(ctx context.Context, t *source.Captured, after change.Position) (change.Position, bool, error)
 	Forget(id change.TableID)
 	Chunks(t *source.Captured, where string) (*source.Chunks, error)
-	Before(at time.Time) (change.Position, bool)
+	Since(ctx context.Context, t *source.Captured, at time.Time) (change.Position, error)
 	Recently(ctx context.Context, t *source.Captured, upto change.Position, most int) (floor change.Position, positions []change.Position, err error)
 	Memory() []byte
 	Recall(memory []byte) error

@@ -53,11 +53,14 @@ func (r *Runner) startTables(stop, work context.Context) error {
 		if !t.starting || t.stopped {
 			continue
 		}
-		position, reason := r.startOf(t), "start_at: "+r.options.Start.String()
-		if err := r.beginAt(stop, t, position); err != nil {
+		position, err := r.startOf(stop, t)
+		if err == nil {
+			err = r.beginAt(stop, t, position)
+		}
+		if err != nil {
 			return r.tableFault(StagePoll, source.TableFault(t.id, err))
 		}
-		t.state.Load = &checkpoint.Load{State: checkpoint.LoadNone, Reason: reason, Fence: position, Rejoin: r.state.Task.Position}
+		t.state.Load = &checkpoint.Load{State: checkpoint.LoadNone, Reason: "start_at: " + r.options.Start.String(), Fence: position, Rejoin: r.state.Task.Position}
 		t.starting, moved = false, true
 		t.state.Touch()
 		r.options.Log.Info("table begins", "table", t.id.String(), "start_at", r.options.Start.String(), "position", string(position))
@@ -68,17 +71,16 @@ func (r *Runner) startTables(stop, work context.Context) error {
 	return r.commit(work)
 }
 
-func (r *Runner) startOf(t *table) change.Position {
+func (r *Runner) startOf(ctx context.Context, t *table) (change.Position, error) {
 	switch start := r.options.Start; {
 	case start.After != "":
-		return start.After
+		return start.After, nil
 	case !start.Time.IsZero():
-		position, _ := r.source.Before(start.Time)
-		return position
+		return r.source.Since(ctx, t.captured, start.Time)
 	case r.bounded:
-		return r.horizon
+		return r.horizon, nil
 	}
-	return t.newest
+	return t.newest, nil
 }
 
 // chosen tells that a table's position is where it began, and not that of a row.

@@ -13,6 +13,7 @@ import (
 type captureSeries struct {
 	age             prometheus.Gauge
 	margin, missing *prometheus.GaugeVec
+	leftOut         *prometheus.GaugeVec
 	nullInNotNulls  *prometheus.CounterVec
 }
 
@@ -34,6 +35,7 @@ func (m *Metrics) captures() *captureSeries {
 			Help: "For how long the newest LSN has not moved; the capture job moves it every five minutes."})),
 		margin:         gauges("retention_margin_seconds", "How much time lies between what has been read and the oldest rows that the clean-up has left."),
 		missing:        gauges("columns_not_captured", "Columns of the table that its newest capture instance lacks."),
+		leftOut:        gauges("columns_left_out", "Captured columns that are left out, as configured, because no message can hold their type."),
 		nullInNotNulls: counters("null_in_not_null_total", "Values of NOT NULL columns that came as NULL and were told as not captured."),
 	}
 	return m.capture
@@ -62,6 +64,11 @@ func (m *Metrics) RetentionMargin(table change.TableID, left time.Duration) {
 // NotCaptured shows how many columns no capture instance has.
 func (m *Metrics) NotCaptured(table change.TableID, columns int) {
 	m.captures().missing.WithLabelValues(table.String()).Set(float64(columns))
+}
+
+// LeftOut shows how many columns a policy leaves out.
+func (m *Metrics) LeftOut(table change.TableID, columns int) {
+	m.captures().leftOut.WithLabelValues(table.String()).Set(float64(columns))
 }
 
 // NullInNotNull counts values that are told as not captured.

@@ -251,8 +251,17 @@ func (c *Chunks) Close() error {
 	return rows.Close()
 }
 
-// Before gives the position that parts what was changed before a moment from the rest; ok is false where positions tell no time.
-func (p *Poller) Before(at time.Time) (change.Position, bool) {
+// Since gives a position of a table below what was changed at a moment or later; the empty one where nothing tells of times.
+func (p *Poller) Since(ctx context.Context, t *Captured, at time.Time) (change.Position, error) {
+	if d, ok := p.layout.(Dated); ok {
+		return d.Since(ctx, t, at)
+	}
+	position, _ := p.before(at)
+	return position, nil
+}
+
+// before gives the position that parts what was changed before a moment from the rest; ok is false where positions tell no time.
+func (p *Poller) before(at time.Time) (change.Position, bool) {
 	if t, ok := p.layout.(Timed); ok {
 		return t.Before(at), true
 	}
@@ -263,7 +272,7 @@ func (p *Poller) Before(at time.Time) (change.Position, bool) {
 // above: what a table that begins at that position must know, so that rows that appear below it are told from those that were there.
 func (p *Poller) Recently(ctx context.Context, t *Captured, upto change.Position, most int) (floor change.Position, positions []change.Position, err error) {
 	for back := p.options.Lookback; back >= time.Second; back /= 4 {
-		from, ok := p.Before(p.options.Now().Add(-back))
+		from, ok := p.before(p.options.Now().Add(-back))
 		if !ok || from >= upto {
 			continue
 		}

@@ -131,6 +131,13 @@ type Timed interface {
 	Before(at time.Time) change.Position
 }
 
+// Dated is a layout whose control tables tell when a change happened.
+type Dated interface {
+	// Since gives a position of a table that lies below all its changes of a moment or later. Where clocks do not tell exactly, or nobody knows of so late
+	// a moment yet, it lies lower: nothing that was asked for is left out.
+	Since(ctx context.Context, t *Captured, at time.Time) (change.Position, error)
+}
+
 // Restructured is the error of a table whose structure has changed since it was captured: it must be discovered again before it is read on.
 type Restructured struct{ Changes change.TableID }
 

@@ -28,10 +28,14 @@ type StartAt string
 type Start struct {
 	Now   bool
 	After string // a change sequence
+	LSN   string // a commit LSN, 20 hex digits
 	Time  time.Time
 }
 
-const sequenceLength = 35
+const (
+	sequenceLength = 35
+	lsnLength      = 20
+)
 
 // UnmarshalText checks the text.
 func (s *StartAt) UnmarshalText(text []byte) error {
@@ -55,9 +59,12 @@ func (s StartAt) parse() (Start, error) {
 	case len(s) == sequenceLength && strings.Trim(string(s), "0123456789") == "":
 		return Start{After: string(s)}, nil
 	}
+	if lsn, ok := strings.CutPrefix(string(s), "0x"); ok && len(lsn) == lsnLength && strings.Trim(lsn, "0123456789abcdefABCDEF") == "" {
+		return Start{LSN: lsn}, nil
+	}
 	at, err := time.Parse(time.RFC3339Nano, string(s))
 	if err != nil {
-		return Start{}, errors.New("is not earliest, now, a change sequence of 35 digits, or a time like 2031-05-10T16:00:00Z")
+		return Start{}, errors.New("is not earliest, now, a change sequence of 35 digits, an LSN like 0x0000002A000001C80003, or a time like 2031-05-10T16:00:00Z")
 	}
 	return Start{Time: at}, nil
 }

@@ -171,6 +171,18 @@ func (g glob) match(s string) bool {
 
 // parseName reads table or schema.table.
 func parseName(text string) ([]glob, error) {
+	parts, err := parseParts(text)
+	if err == nil && len(parts) > 2 {
+		err = fmt.Errorf(`has %d parts, not schema and table: quote a dot that belongs to a name, like dbo."a.b"`, len(parts))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// parseParts reads names with dots between them.
+func parseParts(text string) ([]glob, error) {
 	var parts []glob
 	for {
 		part, rest, err := parsePart(text)
@@ -181,9 +193,6 @@ func parseName(text string) ([]glob, error) {
 			break
 		}
 		text = rest[1:] // the dot
-	}
-	if len(parts) > 2 {
-		return nil, fmt.Errorf(`has %d parts, not schema and table: quote a dot that belongs to a name, like dbo."a.b"`, len(parts))
 	}
 	return parts, nil
 }

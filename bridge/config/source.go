@@ -40,7 +40,7 @@ type Source struct {
 	Tables TablePatterns          `yaml:"tables" default:"[\"*\"]" doc:"Base tables to stream: exact names, patterns with *, exclusions with a leading !. A name is schema.table, in SQLite the table alone. A dot, a star or a leading ! that belongs to a name is quoted: dbo.\"a.b\" or dbo.[a.b]."`
 	Keys   map[TableName][]string `yaml:"keys" example:"{dbo.orders: [id]}" doc:"Key columns, in key order, of tables whose key the catalog does not tell."`
 
-	StartAt StartAt `yaml:"start_at" default:"earliest" doc:"Where a table begins that the task knows nothing of and that is not loaded: earliest row of its change table, now, behind a change sequence of 35 digits, or with the changes of a time like 2031-05-10T16:00:00Z. What lies before is never published."`
+	StartAt StartAt `yaml:"start_at" default:"earliest" doc:"Where a table begins that the task knows nothing of and that is not loaded: earliest row of its change table, now, behind a change sequence of 35 digits (layout qlik) or an LSN like 0x0000002A000001C80003 (sqlserver-cdc), or with the changes of a time like 2031-05-10T16:00:00Z. What lies before is never published."`
 
 	PollInterval       time.Duration `yaml:"poll_interval" default:"200ms" min:"10ms" max:"1h" doc:"Pause between two looks for new rows."`
 	PageRows           int           `yaml:"page_rows" default:"5000" min:"1" max:"1000000" doc:"Rows that one query reads at most."`

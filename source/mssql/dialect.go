@@ -68,7 +68,7 @@ func (d dialect) Column(alias string, c change.Column) string {
 	case "geometry", "geography": // only where a layout wants their text
 		return expr + ".ToString()"
 	case "sql_variant":
-		return "CAST(" + expr + " AS nvarchar(4000))"
+		return variantText(expr)
 	case "json":
 		return "CAST(" + expr + " AS nvarchar(max))"
 	}

@@ -169,6 +169,7 @@ func (l *Layout) capture(f *family, relations map[change.TableID]*source.Relatio
 	}
 	p.signature = signature(f, relations)
 	newest := p.parts[len(p.parts)-1]
+	l.options.Observer.LeftOut(f.base, newest.leftOut)
 	l.reportNotCaptured(f, p.base)
 	out, err := l.read(p, change.NewTable(f.base, 1, newest.table), newest.memo())
 	if err != nil {
@@ -225,7 +226,11 @@ func (l *Layout) addColumn(p *part, c captured, changes, base *source.Relation) 
 		}
 	}
 	if col.Type.Kind == change.Unsupported {
-		if skip, err := l.unsupported(&col, changes.ID); skip || err != nil {
+		skip, err := l.unsupported(&col, p.instance.base, changes.ID)
+		if skip {
+			p.leftOut++
+		}
+		if skip || err != nil {
 			return err
 		}
 	}
@@ -236,23 +241,23 @@ func (l *Layout) addColumn(p *part, c captured, changes, base *source.Relation) 
 }
 
 // asText are the types whose values the server itself can show as text; see the engine's Column.
-var asText = map[string]change.Type{
-	"geometry": {Kind: change.NClob}, "geography": {Kind: change.NClob}, "sql_variant": {Kind: change.WString, Length: 8000},
-}
+var asText = map[string]change.Type{"geometry": {Kind: change.NClob}, "geography": {Kind: change.NClob}, "sql_variant": {Kind: change.NClob}}
 
-func (l *Layout) unsupported(c *change.Column, changes change.TableID) (skip bool, err error) {
+func (l *Layout) unsupported(c *change.Column, base, changes change.TableID) (skip bool, err error) {
+	policy := l.options.unsupported(base, c)
 	switch text, known := asText[c.Native]; {
-	case l.options.Unsupported == UnsupportedSkip:
+	case policy == UnsupportedSkip:
 		if l.said.anew("skip "+changes.String()+" "+c.Name, c.Native) {
 			l.log.Warn("column left out: no message can hold its type", "table", changes.String(), "column", c.Name, "type", c.Native)
 		}
 		return true, nil
-	case l.options.Unsupported == UnsupportedString && known:
+	case policy == UnsupportedString && known:
 		c.Type = text
 		return false, nil
 	}
 	return false, fault.New(fault.Table, "discover", fmt.Errorf("column %q of %s has type %s, which cannot be carried", c.Name, changes, c.Native),
-		"set source.sqlserver_cdc.unsupported_types to skip, or to string for sql_variant, geometry and geography")
+		"set source.sqlserver_cdc.unsupported_types to skip, or to string for sql_variant, geometry and geography; or for this type or column alone with "+
+			"unsupported_by_type or unsupported_by_column")
 }
 
 // columnNamed finds a column: exactly, else whatever the case of its name.

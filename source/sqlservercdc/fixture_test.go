@@ -115,11 +115,13 @@ func newBench(t *testing.T, dsn string, w *cdcwriter.Writer) *bench {
 type observed struct {
 	age, margin          time.Duration
 	notCaptured, oddNull int
+	leftOut              int
 }
 
 func (o *observed) CaptureAge(age time.Duration)                         { o.age = age }
 func (o *observed) RetentionMargin(_ change.TableID, left time.Duration) { o.margin = left }
 func (o *observed) NotCaptured(_ change.TableID, n int)                  { o.notCaptured = n }
+func (o *observed) LeftOut(_ change.TableID, n int)                      { o.leftOut = n }
 func (o *observed) NullInNotNull(_ change.TableID, n int)                { o.oddNull += n }
 
 // inSchema chooses the tables of a schema, and names some exactly.

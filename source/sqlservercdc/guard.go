@@ -16,6 +16,7 @@ import (
 type guard struct {
 	newest source.Statement // the newest entry of the mapping
 	from   source.Statement // lsn: the first entry from it on
+	since  source.Statement // time of the server's clock: the first entry of it or later
 
 	mu      sync.Mutex
 	max     string    // newest LSN, as text; "" = none yet
@@ -33,7 +34,9 @@ func newGuard(engine source.Engine, schema string) guard {
 	mapping := engine.Table(change.TableID{Schema: schema, Name: "lsn_time_mapping"})
 	newest := "SELECT m.start_lsn FROM " + mapping + " m ORDER BY m.start_lsn DESC " + engine.Limit("1")
 	from := "SELECT m.start_lsn, m.tran_end_time FROM " + mapping + " m WHERE m.start_lsn >= " + engine.Param(1, source.ArgBytes) + " ORDER BY m.start_lsn " + engine.Limit("1")
+	since := "SELECT m.start_lsn FROM " + mapping + " m WHERE m.tran_end_time >= CONVERT(datetime, " + engine.Param(1, source.ArgText) + ", 121) ORDER BY m.start_lsn " + engine.Limit("1")
 	return guard{
+		since:  engine.Prepare(since, []change.Column{column("start_lsn", change.Bytes)}),
 		newest: engine.Prepare(newest, []change.Column{column("start_lsn", change.Bytes)}),
 		from:   engine.Prepare(from, []change.Column{column("start_lsn", change.Bytes), column("tran_end_time", change.DateTime)}),
 		read:   make(map[change.TableID]mark),

@@ -26,6 +26,7 @@ var (
 	_ source.Bounded    = (*Layout)(nil)
 	_ source.Historian  = (*Layout)(nil)
 	_ source.Rememberer = (*Layout)(nil)
+	_ source.Dated      = (*Layout)(nil)
 )
 
 // New builds the layout. It does not talk to the database.

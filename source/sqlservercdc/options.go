@@ -2,6 +2,7 @@ package sqlservercdc
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"ctbridge/bridge/change"
@@ -32,6 +33,8 @@ type Observer interface {
 	RetentionMargin(table change.TableID, left time.Duration)
 	// NotCaptured: so many columns of the table are not in its newest capture instance.
 	NotCaptured(table change.TableID, columns int)
+	// LeftOut: so many captured columns of the table are left out by the policy for types that no message can hold.
+	LeftOut(table change.TableID, columns int)
 	// NullInNotNull: so many values of NOT NULL columns came as NULL and count as not captured.
 	NullInNotNull(table change.TableID, n int)
 }
@@ -39,10 +42,12 @@ type Observer interface {
 // Options of the layout. The zero value of a field means its default.
 type Options struct {
 	Tables         Tables
-	Keys           map[change.TableID][]string // key columns where the catalog tells none
-	Schema         string                      // of the change tables, default "cdc"
-	Zone           *time.Location              // of the server's clock, default UTC
-	Unsupported    UnsupportedPolicy
+	Keys           map[change.TableID][]string  // key columns where the catalog tells none
+	Schema         string                       // of the change tables, default "cdc"
+	Zone           *time.Location               // of the server's clock, default UTC
+	Unsupported    UnsupportedPolicy            // of types and columns that have none of their own
+	ByType         map[string]UnsupportedPolicy // by the type's name, in lower case
+	ByColumn       func(table change.TableID, column string) (UnsupportedPolicy, bool)
 	CaptureTimeout time.Duration // how long the newest LSN may stand still, default 15 min
 	PageBytes      int           // see source.Captured
 	Observer       Observer      // nil = nobody listens
@@ -65,10 +70,24 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// unsupported is the policy of a column: its own, else that of its type, else that of all.
+func (o *Options) unsupported(table change.TableID, c *change.Column) UnsupportedPolicy {
+	if o.ByColumn != nil {
+		if policy, own := o.ByColumn(table, c.Name); own {
+			return policy
+		}
+	}
+	if policy, own := o.ByType[strings.ToLower(c.Native)]; own {
+		return policy
+	}
+	return o.Unsupported
+}
+
 // nobody listens.
 type nobody struct{}
 
 func (nobody) CaptureAge(time.Duration)                      {}
 func (nobody) RetentionMargin(change.TableID, time.Duration) {}
 func (nobody) NotCaptured(change.TableID, int)               {}
+func (nobody) LeftOut(change.TableID, int)                   {}
 func (nobody) NullInNotNull(change.TableID, int)             {}

@@ -47,7 +47,7 @@ func newReader(l *Layout, c *source.Captured, p *physical) *reader {
 	for _, column := range t.Columns {
 		r.inKey = append(r.inKey, column.KeyPosition > 0)
 		r.notNull = append(r.notNull, !column.Nullable)
-		r.large = append(r.large, column.Type.LOB() || column.Type.Kind == change.JSON)
+		r.large = append(r.large, (column.Type.LOB() || column.Type.Kind == change.JSON) && column.Native != "sql_variant")
 		r.longText = append(r.longText, column.Native == "text" || column.Native == "ntext" || column.Native == "image")
 	}
 	return r

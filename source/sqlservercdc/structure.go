@@ -21,6 +21,7 @@ type part struct {
 	table    []change.Column // data columns, as messages name them
 	read     []change.Column // parallel to table: the change table's own columns
 	bits     []int           // parallel to table: bit of the column in update masks
+	leftOut  int             // captured columns that a policy leaves out
 }
 
 // headers are the header columns of a change table; command is nil on old servers.

@@ -209,15 +209,63 @@ func TestCase58_UnsupportedTypes(t *testing.T) {
 		t.Fatalf("fail: %d tables, problems %v", len(d.Tables), d.Problems)
 	}
 	captured := b.only(b.layout(sqlservercdc.Options{Unsupported: sqlservercdc.UnsupportedSkip}))
-	if n := len(captured.Table.Columns); n != 2 {
-		t.Errorf("skip: %d columns, want id and route", n)
+	if n := len(captured.Table.Columns); n != 2 || b.observed.leftOut != 2 {
+		t.Errorf("skip: %d columns, want id and route; %d told to be left out", n, b.observed.leftOut)
 	}
 	captured = b.only(b.layout(sqlservercdc.Options{Unsupported: sqlservercdc.UnsupportedString}))
-	kinds := []change.Kind{change.Int4, change.NClob, change.WString, change.String}
+	kinds := []change.Kind{change.Int4, change.NClob, change.NClob, change.String}
 	for i, c := range captured.Table.Columns {
 		if c.Type.Kind != kinds[i] {
 			t.Errorf("string: column %s has kind %d, want %d", c.Name, c.Type.Kind, kinds[i])
 		}
 	}
-	b.want(selects(b.engine, captured), "t.[id]", "t.[spot].ToString()", "CAST(t.[anything] AS nvarchar(4000))", "t.[route].ToString()")
+	got := selects(b.engine, captured)
+	b.want(append(got[:2:2], got[3]), "t.[id]", "t.[spot].ToString()", "t.[route].ToString()")
+	if !strings.HasPrefix(got[2], "CASE CONVERT(nvarchar(128), SQL_VARIANT_PROPERTY(t.[anything], 'BaseType'))") {
+		t.Errorf("sql_variant: %s", got[2])
+	}
+}
+
+// The policy of a column comes before that of its type, and that before the one of all.
+func TestCase58_PoliciesOfTypesAndColumns(t *testing.T) {
+	t.Parallel()
+	const fail, text, skip = sqlservercdc.UnsupportedFail, sqlservercdc.UnsupportedString, sqlservercdc.UnsupportedSkip
+	b := peerBench(t)
+	b.capture(cdcwriter.Table{Name: "odd", Key: []string{"id"}, Columns: []cdcwriter.Column{
+		{Name: "id", Type: "int", NotNull: true}, {Name: "spot", Type: "geography"}, {Name: "area", Type: "geography"}, {Name: "anything", Type: "sql_variant"},
+	}})
+	type policies = map[string]sqlservercdc.UnsupportedPolicy
+	for _, c := range []struct {
+		all            sqlservercdc.UnsupportedPolicy
+		types, columns policies
+		want, fails    string
+	}{
+		{fail, policies{"geography": text, "sql_variant": skip}, nil, "id spot area", ""},
+		{skip, nil, policies{"area": text}, "id area", ""},
+		{text, policies{"geography": skip}, policies{"area": text}, "id area anything", ""},
+		{text, policies{"geography": skip}, policies{"area": fail}, "", `"area"`},
+		{fail, policies{"geography": skip}, nil, "", `"anything"`},
+	} {
+		o := sqlservercdc.Options{Unsupported: c.all, ByType: c.types, ByColumn: func(id change.TableID, column string) (sqlservercdc.UnsupportedPolicy, bool) {
+			policy, own := c.columns[column]
+			return policy, own && id == b.ID("odd")
+		}}
+		d := b.discover(b.layout(o))
+		if c.fails != "" {
+			if len(d.Problems) != 1 || !strings.Contains(d.Problems[0].Error(), c.fails) || !strings.Contains(d.Problems[0].Error(), "unsupported_by_column") {
+				t.Errorf("%+v: problems %v", c, d.Problems)
+			}
+			continue
+		}
+		if len(d.Tables) != 1 {
+			t.Fatalf("%+v: problems %v", c, d.Problems)
+		}
+		var names []string
+		for _, column := range d.Tables[0].Table.Columns {
+			names = append(names, column.Name)
+		}
+		if strings.Join(names, " ") != c.want {
+			t.Errorf("%+v: columns %v", c, names)
+		}
+	}
 }

@@ -239,17 +239,25 @@ func (w *Writer) InsertText(c Changes, lsn []byte, r Row) string {
 			mask[len(mask)-1-i/8] |= 1 << (i % 8)
 		}
 	}
-	list := []any{lsn, nil, LSN(r.Seq), r.Op, mask}
+	list := []string{Literal(lsn), Literal(nil), Literal(LSN(r.Seq)), Literal(r.Op), Literal(mask)}
 	for i, column := range captured {
-		columns, list = append(columns, column.Name), append(list, r.Values[i])
+		columns, list = append(columns, column.Name), append(list, column.literal(r.Values[i]))
 	}
 	if !c.Table.Old {
-		columns, list = append(columns, "__$command_id"), append(list, r.Cmd)
+		columns, list = append(columns, "__$command_id"), append(list, Literal(r.Cmd))
 	}
 	for i := range columns {
 		columns[i] = quote(columns[i])
 	}
-	return "INSERT INTO " + w.table(w.Schema, c.Instance+"_CT") + " (" + strings.Join(columns, ", ") + ") VALUES (" + values(list) + ")"
+	return "INSERT INTO " + w.table(w.Schema, c.Instance+"_CT") + " (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(list, ", ") + ")"
+}
+
+// literal writes a value of the column. Babelfish makes no datetimeoffset of text by itself.
+func (c Column) literal(v any) string {
+	if v == nil || !strings.HasPrefix(c.Type, "datetimeoffset") {
+		return Literal(v)
+	}
+	return "CAST(" + Literal(v) + " AS " + c.Type + ")"
 }
 
 // CleanUp removes everything below an LSN, as the clean-up job does.

@@ -5,6 +5,8 @@ import (
 	"time"
 	_ "time/tzdata" // zones of servers, where the machine has none
 
+	"ctbridge/bridge"
+	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/metrics"
 	"ctbridge/source"
@@ -52,9 +54,10 @@ var layouts = map[string]func(e source.Engine, t *config.Task, m *metrics.Metric
 	},
 	config.LayoutSQLServerCDC: func(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) source.Layout {
 		c := &t.Source.SQLServerCDC
+		byType, byColumn := unsupported(c)
 		return sqlservercdc.New(e, sqlservercdc.Options{
 			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Zone: c.Location(),
-			Unsupported: sqlservercdc.UnsupportedPolicy(c.UnsupportedTypes), CaptureTimeout: c.CaptureTimeout, Observer: m,
+			Unsupported: sqlservercdc.UnsupportedPolicy(c.UnsupportedTypes), ByType: byType, ByColumn: byColumn, CaptureTimeout: c.CaptureTimeout, Observer: m,
 		}, log)
 	},
 }
@@ -73,4 +76,26 @@ func lookback(t *config.Task) time.Duration {
 		return 0 // rows never turn up below its horizon
 	}
 	return max(t.Source.Horizon.Lookback, t.Source.Deduplicate)
+}
+
+// startAt is where new tables begin, in positions of the layout.
+func startAt(s config.Start) bridge.StartAt {
+	out := bridge.StartAt{Now: s.Now, After: change.Position(s.After), Time: s.Time}
+	if s.LSN != "" {
+		out.After = sqlservercdc.Behind(s.LSN)
+	}
+	return out
+}
+
+// unsupported gives the policies for types that no message can hold, in words of the layout.
+func unsupported(c *config.SQLServerCDC) (byType map[string]sqlservercdc.UnsupportedPolicy, byColumn func(change.TableID, string) (sqlservercdc.UnsupportedPolicy, bool)) {
+	byType = make(map[string]sqlservercdc.UnsupportedPolicy)
+	for name, policy := range c.UnsupportedByType {
+		byType[name] = sqlservercdc.UnsupportedPolicy(policy)
+	}
+	rules := c.ByColumn()
+	return byType, func(table change.TableID, column string) (sqlservercdc.UnsupportedPolicy, bool) {
+		policy, own := rules(table, column)
+		return sqlservercdc.UnsupportedPolicy(policy), own
+	}
 }

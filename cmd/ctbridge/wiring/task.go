@@ -106,9 +106,9 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 		Probe: messages.probe(), Unused: unusedEntries(t.Source.Tables), Headers: schema.JSON{}, Observer: observer, Log: log, Now: time.Now,
 	}
 	o.Outputs = messages.outputs
-	load, start := &t.FullLoad, t.Source.StartAt.Start()
+	load := &t.FullLoad
 	o.Load = bridge.LoadOptions{Mode: bridge.LoadMode(load.Mode), ChunkRows: load.ChunkRows, Parallel: load.ParallelTables, RowsPerSecond: load.RowsPerSecond}
-	o.Start = bridge.StartAt{Now: start.Now, After: change.Position(start.After), Time: start.Time}
+	o.Start = startAt(t.Source.StartAt.Start())
 	o.OwnTopics = append(o.OwnTopics, t.Kafka.ControlTopic, t.BadRecords.Topic, t.BadRecords.ReplayTopic)
 	if b := &t.BadRecords; b.Policy == config.BadDeadLetter {
 		o.BadRows = bridge.BadRows{Topic: b.Topic, Bytes: t.LetterBytes() - recordFraming, Most: b.MaxPerTable, Window: b.Window}
