@@ -1,7 +1,6 @@
 package layouttest
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,47 +9,6 @@ import (
 	"ctbridge/source/qlikct"
 	"ctbridge/test/qlikwriter"
 )
-
-// Before-images pair by sequence, whatever the order they lie in and wherever a page ends.
-func checkPairs(t *testing.T, b *bench) {
-	s := qlikwriter.Parcel("parcel")
-	b.Writer.Create(t, s)
-	b.Writer.Add(t, b.Writer.DB, s,
-		row("B", 21, 1, "a", "1.10"), row("B", 22, 2, "b", "2.00"), row("U", 21, 1, "x", "1.10"), row("U", 22, 2, "y", nil),
-		row("I", 23, 3, "new", "0.01"), row("D", 24, 1, "x", "1.10"))
-	l := b.layout(qlikct.Options{})
-	captured := b.only(l)
-	for _, size := range []int{1, 2, 3, 100} {
-		got, failed := b.readAll(l, captured, size)
-		if failed != nil {
-			t.Fatal(failed)
-		}
-		b.want(got, "21 UPDATE -(1,a,1.10) +(1,x,1.10)", "22 UPDATE -(2,b,2.00) +(2,y,null)", "23 INSERT +(3,new,0.01)", "24 DELETE -(1,x,1.10)")
-	}
-}
-
-// Rows of one sequence never part at a page edge, however many there are.
-func checkEqualPositions(t *testing.T, b *bench) {
-	s := qlikwriter.Parcel("parcel")
-	b.Writer.Create(t, s)
-	b.Writer.Add(t, b.Writer.DB, s, row("I", 1, 1, "a", nil))
-	for id := 10; id < 15; id++ {
-		b.Writer.Add(t, b.Writer.DB, s, row("I", 2, id, "same", nil))
-	}
-	b.Writer.Add(t, b.Writer.DB, s, row("I", 3, 3, "c", nil))
-	l := b.layout(qlikct.Options{})
-	captured := b.only(l)
-	page, err := l.Page(b.ctx, captured, change.Position(qlikwriter.Seq(1)), end, 2)
-	if err != nil || len(page.Events) != 5 || !page.More {
-		t.Fatalf("page of the equal rows: %d events, more %v, error %v; want all 5 and more", len(page.Events), page.More, err)
-	}
-	for _, size := range []int{1, 2, 3, 5, 6, 100} {
-		got, _ := b.readAll(l, captured, size)
-		if len(got) != 7 {
-			t.Fatalf("page size %d: %d events, want 7: %v", size, len(got), got)
-		}
-	}
-}
 
 // Changes replayed by hand double sequences. The self-join would multiply them: two updates and two before-images make four rows.
 func checkReplayed(t *testing.T, b *bench) {
@@ -168,21 +126,6 @@ func checkOrphans(t *testing.T, b *bench) {
 	}
 }
 
-// A row that cannot be understood ends the page before it; what lies before it is good.
-func checkBadRow(t *testing.T, b *bench) {
-	s := qlikwriter.Parcel("parcel")
-	b.Writer.Create(t, s)
-	b.Writer.Add(t, b.Writer.DB, s, row("I", 1, 1, "a", nil), row("X", 2, 2, "b", nil), row("I", 3, 3, "c", nil))
-	l := b.layout(qlikct.Options{})
-	for _, size := range []int{1, 2, 100} {
-		got, failed := b.readAll(l, b.only(l), size)
-		b.want(got, "1 INSERT +(1,a,null)")
-		if failed == nil || fault.ClassOf(failed) != fault.Poison || !strings.Contains(failed.Error(), qlikwriter.Seq(2)) {
-			t.Fatalf("size %d: failed %v", size, failed)
-		}
-	}
-}
-
 func checkPositions(t *testing.T, b *bench) {
 	s := qlikwriter.Parcel("parcel")
 	b.Writer.Create(t, s)
@@ -202,60 +145,5 @@ func checkPositions(t *testing.T, b *bench) {
 	}
 	if at, _, err := l.Peek(b.ctx, b.discover(l).Tables, change.Position(qlikwriter.Seq(3))); err != nil || at != "" {
 		t.Fatalf("peek at the end: %q %v", at, err)
-	}
-}
-
-// A page ends at its byte limit, whole sequences only.
-func checkPageBytes(t *testing.T, b *bench) {
-	s := qlikwriter.Parcel("parcel")
-	s.Columns[1] = "status varchar(2000)"
-	b.Writer.Create(t, s)
-	for n := 1; n <= 40; n++ {
-		b.Writer.Add(t, b.Writer.DB, s, row("I", n, n, strings.Repeat("x", 2000), nil))
-	}
-	l := b.layout(qlikct.Options{PageBytes: 16 << 10})
-	captured := b.only(l)
-	page, err := l.Page(b.ctx, captured, "", end, 1000)
-	if err != nil || !page.More || len(page.Events) == 0 || len(page.Events) > 10 {
-		t.Fatalf("%d events, more %v, %v; want a few and more", len(page.Events), page.More, err)
-	}
-	if got, _ := b.readAll(l, captured, 1000); len(got) != 40 {
-		t.Fatalf("%d events in all, want 40", len(got))
-	}
-}
-
-// A table whose two images do not fit into one result is paired all the same.
-func checkWideTable(t *testing.T, b *bench) {
-	const columns = 900
-	s := qlikwriter.Shape{Table: "wide", Key: []string{"c1"}, Columns: []string{"c1 int NOT NULL"}}
-	for n := 2; n <= columns; n++ {
-		s.Columns = append(s.Columns, fmt.Sprintf("c%d int", n))
-	}
-	b.Writer.Create(t, s)
-	before, after, plain := make([]any, columns), make([]any, columns), make([]any, columns)
-	before[0], after[0], plain[0], before[columns-1], after[columns-1] = 1, 1, 2, 7, 8
-	b.Writer.Add(t, b.Writer.DB, s, row("I", 1, plain...), row("B", 2, before...), row("U", 2, after...), row("U", 3, plain...))
-	l := b.layout(qlikct.Options{})
-	captured := b.only(l)
-	for _, size := range []int{1, 100} {
-		var pairs []string
-		for after := change.Position(""); ; {
-			page, err := l.Page(b.ctx, captured, after, end, size)
-			if err != nil || page.Failed != nil {
-				t.Fatal(err, page.Failed)
-			}
-			for _, ev := range page.Events {
-				last := "none"
-				if ev.Before != nil {
-					last = fmt.Sprint(ev.Before[columns-1].Num)
-				}
-				pairs = append(pairs, fmt.Sprint(last, " ", ev.After[columns-1].Num, " ", len(ev.After)))
-				after = ev.Position
-			}
-			if !page.More {
-				break
-			}
-		}
-		b.want(pairs, "none 0 900", "7 8 900", "none 0 900")
 	}
 }

@@ -140,31 +140,6 @@ func checkBadMask(t *testing.T, b *bench) {
 	}
 }
 
-// Names with every quoting character of every engine.
-func checkNames(t *testing.T, b *bench) {
-	s := qlikwriter.Shape{Table: "Acme Ltd$Item Ledger$4f2a", Key: []string{"a.b"}}
-	quote := b.Writer.Dialect.Quote
-	for _, c := range []string{"a.b", "Unit, Price", `odd]na"me`, "größe"} {
-		ddl := quote(c) + " int"
-		if c == "a.b" {
-			ddl += " NOT NULL"
-		}
-		s.Columns = append(s.Columns, ddl)
-	}
-	b.Writer.Create(t, s)
-	b.Writer.Add(t, b.Writer.DB, s, row("I", 1, 1, 2, 3, 4))
-	l := b.layout(qlikct.Options{Tables: Only{b.Writer.ID(s.Table)}})
-	captured := b.only(l)
-	got, failed := b.readAll(l, captured, 10)
-	if failed != nil {
-		t.Fatal(failed)
-	}
-	b.want(got, "1 INSERT +(1,2,3,4)")
-	if captured.Table.Columns[2].Name != `odd]na"me` || captured.Table.Columns[captured.Table.Key[0]].Name != "a.b" {
-		t.Fatalf("columns %+v", captured.Table.Columns)
-	}
-}
-
 // NULL is told from "not captured" by the mask, the before-image and the base table's NOT NULL.
 func checkAbsent(t *testing.T, b *bench) {
 	s := wide("wide", 3)
@@ -196,32 +171,6 @@ func checkKeys(t *testing.T, b *bench) {
 		t.Fatalf("key from the options: %v", k)
 	}
 	b.problem(b.layout(qlikct.Options{Keys: map[change.TableID][]string{id: {"nowhere"}}}), `key column "nowhere"`)
-}
-
-func checkExactMissing(t *testing.T, b *bench) {
-	b.Writer.Create(t, qlikwriter.Parcel("parcel"))
-	d := b.discover(b.layout(qlikct.Options{Tables: Only{b.Writer.ID("parcel"), b.Writer.ID("nowhere")}}))
-	if len(d.Tables) != 1 || len(d.Problems) != 1 || !strings.Contains(d.Problems[0].Error(), "nowhere__ct not found") {
-		t.Fatalf("tables %d, problems %v", len(d.Tables), d.Problems)
-	}
-}
-
-func checkDetectDropped(t *testing.T, b *bench) {
-	for _, name := range []string{"keeps", "goes"} {
-		s := qlikwriter.Parcel(name)
-		b.Writer.Create(t, s)
-		b.Writer.Add(t, b.Writer.DB, s, row("I", 7, 1, "a", nil))
-	}
-	l := b.layout(qlikct.Options{})
-	d := b.discover(l)
-	b.Writer.Exec(t, "DROP TABLE %s", b.Writer.Name("goes__ct"))
-	newest, err := l.Detect(b.ctx, d.Tables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if newest[0].Problem == nil || newest[1].Problem != nil || newest[1].Position != change.Position(qlikwriter.Seq(7)) {
-		t.Fatalf("detected %+v", newest)
-	}
 }
 
 func checkControlTables(t *testing.T, b *bench) {

@@ -25,7 +25,7 @@ func TestLayoutOnPostgres(t *testing.T) {
 	if dsn == "" {
 		t.Skip("CTBRIDGE_TEST_POSTGRES is not set: make test starts a server")
 	}
-	layouttest.Run(t, func(t *testing.T) layouttest.Bench { return openPostgres(t, dsn) })
+	layouttest.RunQlik(t, func(t *testing.T) layouttest.Bench { return openPostgres(t, dsn) })
 }
 
 func openPostgres(t *testing.T, dsn string) layouttest.Bench {
@@ -54,7 +54,7 @@ func TestLayoutOnMariaDB(t *testing.T) {
 	if dsn == "" {
 		t.Skip("CTBRIDGE_TEST_MARIADB is not set: make test starts a server")
 	}
-	layouttest.Run(t, func(t *testing.T) layouttest.Bench { return openMariaDB(t, dsn) })
+	layouttest.RunQlik(t, func(t *testing.T) layouttest.Bench { return openMariaDB(t, dsn) })
 }
 
 func openMariaDB(t *testing.T, dsn string) layouttest.Bench {

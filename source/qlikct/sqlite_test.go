@@ -28,4 +28,4 @@ func openSQLite(t *testing.T) layouttest.Bench {
 	return layouttest.Bench{Engine: engine, Writer: &qlikwriter.Writer{DB: db, Dialect: qlikwriter.SQLite}}
 }
 
-func TestLayoutOnSQLite(t *testing.T) { layouttest.Run(t, openSQLite) }
+func TestLayoutOnSQLite(t *testing.T) { layouttest.RunQlik(t, openSQLite) }

@@ -13,7 +13,7 @@ import (
 
 // The wire, the driver and the engine are real, the server behind the wire is a small one of the project's own.
 func TestLayoutOnSQLServerPeer(t *testing.T) {
-	layouttest.Run(t, func(t *testing.T) layouttest.Bench {
+	layouttest.RunQlik(t, func(t *testing.T) layouttest.Bench {
 		d := tdspeer.NewDatabase(t, "ops-main")
 		peer := tdspeer.Start(t, d.Answer)
 		admin := d.Admin()
@@ -28,7 +28,7 @@ func TestLayoutOnSQLServer(t *testing.T) {
 	if dsn == "" {
 		t.Skip("CTBRIDGE_TEST_SQLSERVER_DSN is not set: no SQL Server to test against")
 	}
-	layouttest.Run(t, func(t *testing.T) layouttest.Bench {
+	layouttest.RunQlik(t, func(t *testing.T) layouttest.Bench {
 		admin := openDB(t, "sqlserver", dsn)
 		name := scratchName()
 		exec(t, admin, "CREATE SCHEMA ["+name+"]")

@@ -38,6 +38,15 @@ func everywhere(t *testing.T, check func(b *bench)) {
 	}
 }
 
+// onEach runs a suite that opens a database for each of its checks.
+func onEach(t *testing.T, suite func(t *testing.T, open func(t *testing.T) *bench)) {
+	t.Helper()
+	t.Run("peer", func(t *testing.T) { suite(t, onPeer) })
+	if dsn := os.Getenv("CTBRIDGE_TEST_SQLSERVER_DSN"); dsn != "" {
+		t.Run("server", func(t *testing.T) { suite(t, func(t *testing.T) *bench { return onServer(t, dsn) }) })
+	}
+}
+
 func onPeer(t *testing.T) *bench {
 	t.Helper()
 	t.Parallel()
