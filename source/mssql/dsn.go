@@ -9,7 +9,11 @@ import (
 	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
-var errDSN = errors.New("the DSN is neither a sqlserver:// URL nor a list of key=value; pairs that the driver takes")
+var (
+	errDSN    = errors.New("the DSN is neither a sqlserver:// URL nor a list of key=value; pairs that the driver takes")
+	errIntent = errors.New("ApplicationIntent is neither ReadOnly nor ReadWrite")
+	errNoBase = errors.New("ApplicationIntent=ReadOnly needs a database in the DSN")
+)
 
 // parseDSN reads a DSN in any of the driver's forms and sets what must not depend on it. Its errors never quote the DSN, which may show its
 // password anywhere.
@@ -18,8 +22,20 @@ func parseDSN(dsn string) (msdsn.Config, error) {
 	if err == nil && c.Parameters[msdsn.Encrypt] == "" {
 		c, err = msdsn.Parse(withEncryption(dsn))
 	}
+	if err != nil && c.Database == "" && strings.EqualFold(c.Parameters[msdsn.ApplicationIntent], "ReadOnly") {
+		return msdsn.Config{}, errNoBase
+	}
 	if err != nil || c.Parameters[msdsn.Server] == "" {
 		return msdsn.Config{}, errDSN
+	}
+	// The driver takes no other spelling than ReadOnly, and ignores every other value.
+	switch intent := c.Parameters[msdsn.ApplicationIntent]; {
+	case strings.EqualFold(intent, "ReadOnly") && c.Database == "":
+		return msdsn.Config{}, errNoBase
+	case strings.EqualFold(intent, "ReadOnly"):
+		c.ReadOnlyIntent = true
+	case intent != "" && !strings.EqualFold(intent, "ReadWrite"):
+		return msdsn.Config{}, errIntent
 	}
 	if c.Parameters[msdsn.AppName] == "" {
 		c.AppName = "ctbridge"

@@ -10,6 +10,7 @@ import (
 type Login struct {
 	User, Password, App, Server, Database string
 	PacketSize                            int
+	ReadOnly                              bool // ApplicationIntent=ReadOnly
 }
 
 // preloginReply offers no encryption (MS-TDS 2.2.6.5): version, encryption "not supported", instance check passed, thread id, no MARS.
@@ -48,6 +49,7 @@ func parseLogin(body []byte) (l Login, err error) {
 		return body[offset : offset+length]
 	}
 	l.PacketSize = int(le.Uint32(body[8:]))
+	l.ReadOnly = body[26]&0x20 != 0 // TypeFlags, fReadOnlyIntent
 	l.User = fromUCS2(text(40))
 	l.Password = fromUCS2(clear(text(44)))
 	l.App = fromUCS2(text(48))
@@ -110,6 +112,16 @@ func appendError(b []byte, e *Error) []byte {
 // appendEnvChange tells a change of the session: 1 database, 4 packet size.
 func appendEnvChange(b []byte, kind byte, now, before string) []byte {
 	body := appendBVarChar(appendBVarChar([]byte{kind}, now), before)
+	b = le.AppendUint16(append(b, tokenEnvChange), uint16(len(body)))
+	return append(b, body...)
+}
+
+// appendRouting sends a client on to another server (MS-TDS 2.2.7.9, type 20).
+func appendRouting(b []byte, host string, port int) []byte {
+	value := le.AppendUint16([]byte{0}, uint16(port)) // TCP
+	value = appendUSVarChar(value, host)
+	body := le.AppendUint16([]byte{20}, uint16(len(value)))
+	body = append(append(body, value...), 0, 0) // no old value
 	b = le.AppendUint16(append(b, tokenEnvChange), uint16(len(body)))
 	return append(b, body...)
 }

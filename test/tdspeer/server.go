@@ -65,6 +65,7 @@ type Server struct {
 	handler Handler
 	faults  [phases]Fault
 	refusal *Error
+	replica *Server
 	conns   map[net.Conn]struct{}
 	logins  []Login
 	queries []string
@@ -113,6 +114,23 @@ func (s *Server) RefuseLogins(e *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal = e
+}
+
+// RouteReaders sends logins with ApplicationIntent=ReadOnly on to another peer, as an availability group's primary does with a routing list.
+func (s *Server) RouteReaders(to *Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replica = to
+}
+
+// route is where a login is sent on to, nil for here.
+func (s *Server) route(l Login) *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !l.ReadOnly {
+		return nil
+	}
+	return s.replica
 }
 
 // Handle sets another handler.

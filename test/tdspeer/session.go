@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 )
 
 // session is one connection.
@@ -98,6 +99,10 @@ func (s *session) login(body []byte) Fault {
 		return Answer
 	}
 	s.settle = min(max(l.PacketSize, 512), maxPacketSize)
+	if to := s.server.route(l); to != nil {
+		at := to.listener.Addr().(*net.TCPAddr)
+		s.wire.Write(appendRouting(nil, at.IP.String(), at.Port))
+	}
 	s.wire.Write(loginReply(l, s.settle))
 	return Answer
 }
