@@ -17,6 +17,8 @@ const (
 	ActionPause  Action = "pause"  // stop reading; the cursor stays
 	ActionResume Action = "resume" // go on
 	ActionCancel Action = "cancel" // give up the rows that are missing
+
+	ActionAccept Action = "accept-gap" // go on behind the hole that the table has stopped at, this once (case 27)
 )
 
 // Request asks a running task for something about the full load of one table. Requests are numbered, so that each is answered once, also
@@ -40,6 +42,9 @@ func (r *Runner) answerRequests(ctx context.Context) error {
 	}
 	if len(r.requests) == 0 {
 		return nil
+	}
+	if err := r.markAccepted(ctx); err != nil {
+		return err
 	}
 	if err := r.commit(ctx); err != nil {
 		return err
@@ -94,6 +99,9 @@ func (r *Runner) tellPause(t *table) {
 
 // apply gives the reason why a request is refused, "" where it is not.
 func (r *Runner) apply(t *table, q Request) (refusal string) {
+	if q.Action == ActionAccept {
+		return r.acceptGap(t)
+	}
 	load := t.state.Load
 	paused := load != nil && load.State == checkpoint.LoadPaused
 	switch {

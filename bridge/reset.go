@@ -88,20 +88,24 @@ func (r *Runner) reset(ctx context.Context, t *table, reset source.Reset) error 
 	gap := Gap{Reason: string(reset.Kind), From: reset.From, To: reset.To}
 	if r.options.OnReset != ResetContinue && r.options.OnReset != ResetResnapshot {
 		r.keepTrace(t, reset)
-		r.stopTable(t.id, StagePoll, &gapError{gap.fault(t, reset.Hint), reset.Kind})
+		r.stopTable(t.id, StagePoll, &gapError{gap.fault(t, reset.Hint), reset})
 		return nil
 	}
 	if r.options.OnReset == ResetResnapshot {
 		r.requestLoad(t.id, gap.String())
 	}
-	r.options.Log.Error("hole in the changes of a table, going on behind it", "table", t.id.String(), "reason", gap.Reason,
-		"from", string(gap.From), "to", string(gap.To), "policy", string(r.options.OnReset))
-	r.options.Observer.Gap(t.id, gap)
+	r.tellGap(t, gap, string(r.options.OnReset))
 	r.goOn(t, reset)
 	if r.options.GapMarker {
 		return r.mark(ctx, t.id, r.gapMarker(t.id, gap))
 	}
 	return nil
+}
+
+func (r *Runner) tellGap(t *table, gap Gap, policy string) {
+	r.options.Log.Error("hole in the changes of a table, going on behind it", "table", t.id.String(), "reason", gap.Reason,
+		"from", string(gap.From), "to", string(gap.To), "policy", policy)
+	r.options.Observer.Gap(t.id, gap)
 }
 
 // keepTrace lets a later start find the hole again.
@@ -151,7 +155,7 @@ func (g Gap) fault(t *table, hint string) error {
 // gapError is that error together with what it tells of the source.
 type gapError struct {
 	error
-	kind source.ResetKind
+	reset source.Reset
 }
 
 // Unwrap gives the error.

@@ -118,6 +118,7 @@ type Runner struct {
 	letters  letters
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended
 	requests []Request                   // not answered yet; they outlive a session
+	accepted []acceptedGap               // holes whose markers are still to be published
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
 }
 

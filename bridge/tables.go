@@ -248,7 +248,7 @@ func stateOf(err error) TableState {
 	switch {
 	case errors.As(err, &missing) && missing.TableMissing():
 		return TableMissing
-	case errors.As(err, &gap) && gap.kind == source.ResetRewound:
+	case errors.As(err, &gap) && gap.reset.Kind == source.ResetRewound:
 		return TableRewound
 	}
 	return TableFailed

@@ -42,7 +42,7 @@ func (l *Layout) Discover(ctx context.Context) (source.Discovery, error) {
 	}
 	l.warnUnnamed(all)
 	found.Problems = append(found.Problems, l.missing(families, all)...)
-	return found, nil
+	return found, l.warnForeign(ctx, found.Tables)
 }
 
 // families groups the instances by the base tables that the options choose, sorted by table.

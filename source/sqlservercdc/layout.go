@@ -19,6 +19,7 @@ type Layout struct {
 	detected source.Detection
 	guard    guard
 	said     said
+	foreign  source.Statement
 }
 
 var (
@@ -34,6 +35,7 @@ func New(engine source.Engine, options Options, log *slog.Logger) *Layout {
 	l := &Layout{engine: engine, options: options.withDefaults(), log: log}
 	l.catalog = newCatalog(engine, l.options.Schema)
 	l.guard = newGuard(engine, l.options.Schema)
+	l.foreign = foreignStatement(engine)
 	return l
 }
 

@@ -20,6 +20,8 @@ type queries struct {
 	texts []string
 	fail  func(n int, text string) bool
 	deny  func(text string) bool
+
+	script func(text string) *tdspeer.Result // nil = as the database answers
 }
 
 // overheard is a peer whose queries are remembered.
@@ -32,7 +34,14 @@ func overheard(t *testing.T) (*bench, *queries) {
 		q.texts = append(q.texts, text)
 		fail := q.fail != nil && q.fail(len(q.texts), text)
 		deny := q.deny != nil && q.deny(text)
+		var scripted *tdspeer.Result
+		if q.script != nil {
+			scripted = q.script(text)
+		}
 		q.mu.Unlock()
+		if scripted != nil {
+			return *scripted
+		}
 		if fail {
 			return tdspeer.Fail(1205, "Transaction was deadlocked")
 		}

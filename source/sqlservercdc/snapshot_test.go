@@ -68,15 +68,16 @@ func (b *bench) content(table string) map[string]string {
 	return rows
 }
 
-// until waits for what has been committed.
+// until waits for what has been committed; fits is called with the ledger locked.
 func (l *ledger) until(t testing.TB, what string, fits func(records []string) bool) []string {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
 		l.mu.Lock()
 		records, changed := append([]string(nil), l.committed...), l.changed
+		fit := fits(records)
 		l.mu.Unlock()
-		if fits(records) {
+		if fit {
 			return records
 		}
 		select {

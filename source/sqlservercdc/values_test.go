@@ -8,6 +8,7 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/source/sqlservercdc"
 	"ctbridge/test/cdcwriter"
+	"ctbridge/test/tdspeer"
 )
 
 // masked is a row with an update mask.
@@ -268,4 +269,37 @@ func TestCase58_PoliciesOfTypesAndColumns(t *testing.T) {
 			t.Errorf("%+v: columns %v", c, names)
 		}
 	}
+}
+
+// Case 52: text in another code page than the database's is told of by column, once; the tables stream.
+func TestCase52_ForeignCollation(t *testing.T) {
+	t.Parallel()
+	b, q := overheard(t)
+	c := b.capture(cdcwriter.Parcel("parcel"))
+	b.commit(2, c, row(1, 1, 2, 1, "a", nil))
+	q.script = func(text string) *tdspeer.Result {
+		if !strings.Contains(text, "COLLATIONPROPERTY") {
+			return nil
+		}
+		names := []tdspeer.Column{{Name: "a", Type: "nvarchar(128)"}, {Name: "b", Type: "nvarchar(128)"}, {Name: "c", Type: "nvarchar(128)"}, {Name: "d", Type: "nvarchar(128)"}}
+		return &tdspeer.Result{Columns: names, Rows: [][]any{{"dbo", "parcel", "status", "Cyrillic_General_CI_AS"}, {"dbo", "parcel", "note", "Cyrillic_General_CI_AS"},
+			{"dbo", "other", "status", "Cyrillic_General_CI_AS"}}}
+	}
+	log, said := logger()
+	l := b.logged(options(), log)
+	for range 3 {
+		b.only(l)
+	}
+	if said.count("another code page") != 1 || said.count("column=status") != 1 || said.count("Cyrillic_General_CI_AS") != 1 {
+		t.Errorf("said %s", said.text())
+	}
+	// A server that does not know is no trouble.
+	r := tdspeer.Fail(195, "COLLATIONPROPERTY is not a recognized built-in function name")
+	q.script = func(text string) *tdspeer.Result {
+		if strings.Contains(text, "COLLATIONPROPERTY") {
+			return &r
+		}
+		return nil
+	}
+	b.only(b.layout(options()))
 }

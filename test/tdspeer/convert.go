@@ -2,6 +2,8 @@ package tdspeer
 
 import (
 	"bytes"
+	"database/sql/driver"
+	"errors"
 	"strings"
 
 	sqlite "modernc.org/sqlite"
@@ -87,7 +89,13 @@ const guidCollation = "sqlserver_guid"
 // newDriver is a driver of the store that knows the peer's orders.
 func newDriver() (*sqlite.Driver, error) {
 	d := &sqlite.Driver{}
-	return d, d.RegisterCollationUtf8(guidCollation, func(a, b string) int { return bytes.Compare(weighed(a), weighed(b)) })
+	err := d.RegisterCollationUtf8(guidCollation, func(a, b string) int { return bytes.Compare(weighed(a), weighed(b)) })
+	// Of collations and the database itself the peer knows nothing.
+	for name, arguments := range map[string]int32{"collationproperty": 2, "databasepropertyex": 2, "db_name": 0} {
+		null := func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { return nil, nil }
+		err = errors.Join(err, d.RegisterScalarFunction(name, arguments, null))
+	}
+	return d, err
 }
 
 // guidOrder is the weight of the sixteen bytes, the heaviest first (Microsoft Learn, "Compare GUID and uniqueidentifier values").

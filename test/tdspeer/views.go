@@ -21,7 +21,7 @@ DROP TABLE IF EXISTS temp."sys.index_columns";
 CREATE TEMP TABLE "catalog.version" (ddl);
 CREATE TEMP TABLE "information_schema.tables" (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE);
 CREATE TEMP TABLE "information_schema.columns" (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, DATA_TYPE, CHARACTER_MAXIMUM_LENGTH,
-  NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, IS_NULLABLE);
+  NUMERIC_PRECISION, NUMERIC_SCALE, DATETIME_PRECISION, IS_NULLABLE, COLLATION_NAME);
 CREATE TEMP TABLE "sys.schemas" (schema_id, name);
 CREATE TEMP TABLE "sys.objects" (object_id, schema_id, name);
 CREATE TEMP TABLE "sys.columns" (object_id, column_id, name, is_computed);
@@ -127,7 +127,7 @@ func (f *filler) column(object int64, schema, table string, ordinal int, c []any
 	if c[3].(int64) != 0 || c[5].(int64) != 0 {
 		nullable = "NO"
 	}
-	f.put("information_schema.columns", schema, table, c[1], ordinal, t.Name, t.Length, t.Precision, t.Scale, t.Fraction, nullable)
+	f.put("information_schema.columns", schema, table, c[1], ordinal, t.Name, t.Length, t.Precision, t.Scale, t.Fraction, nullable, nil)
 	f.put("sys.columns", object, columnID(c[1]), c[1], computed)
 }
 
