@@ -70,7 +70,7 @@ func (b *builder) arms() []func() string {
 
 // pageArgs gives the arguments of page.
 func (p *part) pageArgs(after key, upto []byte, limit int) []any {
-	return append(p.after(after, upto, int64(limit)), after.lsn, upto, int64(limit))
+	return append(p.after(after, upto, after.lsn, upto, int64(limit)), after.lsn, upto, int64(limit))
 }
 
 // groupArgs gives the arguments of group.
@@ -97,7 +97,7 @@ func (p *part) after(k key, upto []byte, more ...any) []any {
 }
 
 // page reads the next events behind a position up to an LSN, each with its before-image, by a left self-join on the tuple: arguments after, each arm
-// with a limit; then the range of LSNs, which bounds the right side as well, and the limit.
+// with the range of LSNs, which bounds every joined side as well, and a limit; then the range and the limit again.
 //
 // Left is everything but before-images; one whose tuple has no update stands among them, so that it is seen and refused. The limit stands on the left
 // side: each of its rows is one look along the index on the right. Rows without command id match nothing: see reader.whole.
@@ -113,18 +113,27 @@ func (b *builder) page() (string, []change.Column) {
 		shown = append(shown, fmt.Sprintf("%s AS b%d", b.dialect.Column("r", c), i))
 		befores = append(befores, c)
 	}
-	op := b.of(h.operation)
-	event := " AND (" + op + " <> 3 OR NOT EXISTS (SELECT 1 FROM " + b.table() + " u WHERE " + b.sameTuple("u") + " AND u." + b.dialect.Quote(h.operation.Name) + " = 4))"
 	var selects []string
 	for _, arm := range b.arms() {
-		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+event+b.order("l", "")+" "+
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+b.event()+b.order("l", "")+" "+
 			b.dialect.Limit(b.param(source.ArgInt)))
 	}
-	lsn := "r." + b.dialect.Quote(h.lsn.Name)
-	on := b.sameTuple("r") + " AND r." + b.dialect.Quote(h.operation.Name) + " = 3 AND " + op + " = 4 AND " +
-		lsn + " >= " + b.param(source.ArgBytes) + " AND " + lsn + " <= " + b.param(source.ArgBytes)
+	on := b.sameTuple("r") + " AND r." + b.dialect.Quote(h.operation.Name) + " = 3 AND " + b.of(h.operation) + " = 4 AND " + b.between("r")
 	return "SELECT " + strings.Join(shown, ", ") + " FROM (" + b.dialect.Union(selects) + ") AS l LEFT JOIN " + b.table() + " r ON " + on + b.order("l", "") + " " +
 		b.dialect.Limit(b.param(source.ArgInt)), append(columns, befores...)
+}
+
+// event leaves out the before-images that an update stands beside.
+func (b *builder) event() string {
+	op := b.part.headers.operation
+	return " AND (" + b.of(op) + " <> 3 OR NOT EXISTS (SELECT 1 FROM " + b.table() + " u WHERE " + b.sameTuple("u") + " AND u." + b.dialect.Quote(op.Name) + " = 4 AND " +
+		b.between("u") + "))"
+}
+
+// between bounds the LSN of an alias: what is joined with a range lies in it, and no planner should look elsewhere.
+func (b *builder) between(alias string) string {
+	lsn := alias + "." + b.dialect.Quote(b.part.headers.lsn.Name)
+	return lsn + " >= " + b.param(source.ArgBytes) + " AND " + lsn + " <= " + b.param(source.ArgBytes)
 }
 
 // sameTuple joins an alias with l by commit LSN, command id and sequence value.
