@@ -7,6 +7,13 @@ import (
 	"ctbridge/bridge/change"
 )
 
+// facts are what the runner knows of its source beside positions.
+type facts struct {
+	bounded  bool          // nothing comes below the horizon: see source.Window
+	stalled  error         // why nothing new comes from a source that answers; it outlives a session
+	accepted []acceptedGap // holes whose markers are still to be published
+}
+
 // acceptedGap is a hole that a person has accepted, for its marker.
 type acceptedGap struct {
 	table change.TableID
@@ -25,7 +32,7 @@ func (r *Runner) acceptGap(t *table) (refusal string) {
 	r.tellGap(t, gap, string(ActionAccept))
 	r.goOn(t, stopped.reset)
 	if r.options.GapMarker {
-		r.accepted = append(r.accepted, acceptedGap{t.id, gap})
+		r.facts.accepted = append(r.facts.accepted, acceptedGap{t.id, gap})
 	}
 	trouble.due = r.options.Now() // it is tried again at once
 	return ""
@@ -33,11 +40,11 @@ func (r *Runner) acceptGap(t *table) (refusal string) {
 
 // markAccepted publishes the markers of accepted holes, with the commit that moves their tables.
 func (r *Runner) markAccepted(ctx context.Context) error {
-	for _, a := range r.accepted {
+	for _, a := range r.facts.accepted {
 		if err := r.mark(ctx, a.table, r.gapMarker(a.table, a.gap)); err != nil {
 			return err
 		}
 	}
-	r.accepted = nil
+	r.facts.accepted = nil
 	return nil
 }

@@ -87,7 +87,7 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 	r.options.Observer.SourceReachable(window.Trouble)
 	r.options.Observer.Pending(window.Pending)
 	r.polled = r.polled[:0]
-	r.horizon, r.bounded = window.Upto, window.Bounded
+	r.horizon, r.facts.bounded = window.Upto, window.Bounded
 	r.options.Observer.Horizon(window.Upto)
 	for i, newest := range window.Newest {
 		t := r.tables[asked[i].Captured.Table.ID]

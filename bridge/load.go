@@ -71,6 +71,7 @@ type chunkRead struct {
 // openLoads prepares a session; the function it returns ends all reading.
 func (r *Runner) openLoads(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	r.facts.accepted = nil // requests are answered again
 	r.loads = &loads{ctx: ctx, active: make(map[change.TableID]*loading), ready: make(chan struct{}, 1)}
 	return func() {
 		cancel()
@@ -100,7 +101,7 @@ func (r *Runner) stateOf(t *table) TableState {
 	switch {
 	case t.state.Load.Holds():
 		return TableLoading
-	case r.stalled != nil:
+	case r.facts.stalled != nil:
 		return TableCaptureStopped
 	}
 	return TableStreaming
@@ -189,7 +190,7 @@ func (r *Runner) fence(t *table) (known bool, err error) {
 // newest row is the limit, but where the horizon is the source's own. There an empty change table begins at it as well, lest rows that come and are
 // purged be missed.
 func (r *Runner) present(t *table) change.Position {
-	if r.bounded {
+	if r.facts.bounded {
 		return r.horizon
 	}
 	return min(r.horizon, t.newest)

@@ -111,15 +111,14 @@ type Runner struct {
 	loads      *loads
 	names      map[named][]string // subjects of tables
 	horizon    change.Position    // of the last poll
-	bounded    bool               // nothing comes below the horizon: see source.Window
 	started    bool               // everything has answered once
-	stalled    error              // why nothing new comes from a source that answers; it outlives a session
 
 	letters  letters
 	refusals map[change.TableID]int      // sessions that the condition of a load has ended
 	requests []Request                   // not answered yet; they outlive a session
-	accepted []acceptedGap               // holes whose markers are still to be published
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
+
+	facts facts // of the source
 }
 
 // New builds a runner; it starts nothing.

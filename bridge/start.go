@@ -77,7 +77,7 @@ func (r *Runner) startOf(ctx context.Context, t *table) (change.Position, error)
 		return start.After, nil
 	case !start.Time.IsZero():
 		return r.source.Since(ctx, t.captured, start.Time)
-	case r.bounded:
+	case r.facts.bounded:
 		return r.horizon, nil
 	}
 	return t.newest, nil

@@ -256,8 +256,8 @@ func stateOf(err error) TableState {
 
 // stall shows at every table that nothing new comes from a source that answers, and when that is over.
 func (r *Runner) stall(trouble error) {
-	before := r.stalled
-	r.stalled = trouble
+	before := r.facts.stalled
+	r.facts.stalled = trouble
 	if (before == nil) == (trouble == nil) {
 		return
 	}

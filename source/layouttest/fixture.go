@@ -28,6 +28,11 @@ type Fixture interface {
 	Position(number int) change.Position
 }
 
+// Limited is a fixture on a server that stands in for another and lacks something.
+type Limited interface {
+	Lacks(check string) (reason string) // "" = nothing that the check needs
+}
+
 // Options are those that every layout has. The zero value of a field means its default, and Tables those of the scratch database.
 type Options struct {
 	Tables    Choice

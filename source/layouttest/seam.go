@@ -38,7 +38,13 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"BaseTable", baseTable},
 	}
 	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) { c.run(&seam{T: t, Fixture: open(t), ctx: context.Background()}) })
+		t.Run(c.name, func(t *testing.T) {
+			f := open(t)
+			if limited, ok := f.(Limited); ok && limited.Lacks(c.name) != "" {
+				t.Skip(limited.Lacks(c.name))
+			}
+			c.run(&seam{T: t, Fixture: f, ctx: context.Background()})
+		})
 	}
 }
 

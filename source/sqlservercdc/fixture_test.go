@@ -78,6 +78,19 @@ func onServer(t *testing.T, dsn string) *bench {
 	return newBench(t, dsn, w)
 }
 
+// onBabelfish tells that the server is a stand-in that executes T-SQL.
+func (b *bench) onBabelfish() bool {
+	b.Helper()
+	if b.Schema == "cdc" {
+		return false // the peer
+	}
+	var version string
+	if err := b.Ask.QueryRow("SELECT @@VERSION").Scan(&version); err != nil {
+		b.Fatal(err)
+	}
+	return strings.HasPrefix(version, "Babelfish")
+}
+
 func drop(t *testing.T, w *cdcwriter.Writer) {
 	for _, schema := range []string{w.Schema, w.Base} {
 		rows, err := w.DB.Query("SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = @p1", schema)

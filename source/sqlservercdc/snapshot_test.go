@@ -337,6 +337,9 @@ func TestCase55_LoadInTheServersOrder(t *testing.T) {
 	} {
 		t.Run(typ, func(t *testing.T) {
 			everywhere(t, func(b *bench) {
+				if typ == "varbinary(9)" && b.onBabelfish() {
+					b.Skip("the server writes no bytes as hexadecimal digits")
+				}
 				table := cdcwriter.Table{Name: "keyed", Key: []string{"id", "part"}, Columns: []cdcwriter.Column{
 					{Name: "id", Type: typ, NotNull: true}, {Name: "part", Type: "int", NotNull: true}}}
 				b.capture(table)

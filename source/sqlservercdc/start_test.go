@@ -27,7 +27,7 @@ func TestCase17_StartAt(t *testing.T) {
 			"earliest":              {bridge.StartAt{}, 2},
 			"now":                   {bridge.StartAt{Now: true}, 11},
 			"a commit's time":       {bridge.StartAt{Time: at(5)}, 5},
-			"between two":           {bridge.StartAt{Time: at(5).Add(time.Millisecond)}, 6},
+			"between two":           {bridge.StartAt{Time: at(5).Add(5 * time.Millisecond)}, 6},
 			"before all":            {bridge.StartAt{Time: at(-100)}, 2},
 			"not come to yet":       {bridge.StartAt{Time: at(3600)}, 11},
 			"behind a commit's LSN": {bridge.StartAt{After: sqlservercdc.Behind("0000000000000005" + "0000")}, 6},

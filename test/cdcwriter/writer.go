@@ -59,7 +59,13 @@ func LSN(n int) []byte {
 // Day is when the first transaction of a test commits, on the server's clock.
 var Day = time.Date(2031, 5, 10, 16, 0, 0, 0, time.UTC)
 
-func quote(name string) string { return "[" + strings.ReplaceAll(name, "]", "]]") + "]" }
+// quote writes an identifier as the engine does: Babelfish cannot read a doubled bracket.
+func quote(name string) string {
+	if strings.Contains(name, "]") {
+		return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	return "[" + name + "]"
+}
 
 // Literal writes a value in T-SQL.
 func Literal(v any) string {
