@@ -94,8 +94,8 @@ func (l *Layout) check(ctx context.Context, t source.Progress, newest string, kn
 	if read == "" {
 		return nil, nil // never read
 	}
-	proven := t.Chosen // a place to begin at need not be a commit
-	if !proven {
+	proven := read <= max(newest, low) // a place to begin at need not be a commit, and a new capture instance lies ahead of the capture job
+	if !t.Chosen || read != lsnOf(t.After) {
 		proven, err = l.prove(ctx, id, read, newest, known)
 	}
 	delete(l.guard.holes, id)

@@ -217,6 +217,53 @@ func TestCase28_AnotherCourse(t *testing.T) {
 	})
 }
 
+// A table that stands where it began, after a load or by start_at, shows a database that has gone back as well; a capture instance that the job has not come
+// to yet is none.
+func TestCase28_GoneBackBehindABeginning(t *testing.T) {
+	everywhere(t, func(b *bench) {
+		c := b.capture(cdcwriter.Parcel("parcel"))
+		b.commit(0x50, c, row(1, 1, 2, 1, "a", nil))
+		poll := func(l *sqlservercdc.Layout, after change.Position) *source.Reset {
+			w, err := source.NewPoller(b.engine, l, source.Options{PageRows: 10}).Poll(b.Context(), []source.Progress{{Captured: b.only(l), After: after, Chosen: true}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return w.Newest[0].Reset
+		}
+		l := b.layout(options())
+		for _, begin := range []int{0x50, 0x4f, 1} { // a commit, between two, the capture instance's beginning
+			if r := poll(b.layout(options()), sqlservercdc.Behind(lsnText(begin))); r != nil {
+				b.Errorf("begun at %#x: %+v", begin, r)
+			}
+		}
+		begin := sqlservercdc.Behind(lsnText(0x50))
+		b.commit(0x60, c)
+		if r := poll(l, begin); r != nil {
+			b.Errorf("quiet since it began: %+v", r)
+		}
+		b.Exec(b, "DELETE FROM ["+b.Schema+"].[lsn_time_mapping] WHERE [start_lsn] > "+cdcwriter.Literal(cdcwriter.LSN(0x40)))
+		b.commit(0x48, c)
+		for name, l := range map[string]*sqlservercdc.Layout{"watched": l, "just started": b.layout(options())} {
+			if r := poll(l, begin); r == nil || r.Kind != source.ResetRewound {
+				b.Errorf("gone back, %s: %+v", name, r)
+			}
+		}
+		// It grows past what was read, on another course.
+		b.commit(0x70, c)
+		if r := poll(l, begin); r == nil || r.Kind != source.ResetRewound {
+			b.Errorf("another course: %+v", r)
+		}
+		ahead := cdcwriter.Parcel("ahead")
+		b.Create(b, ahead)
+		b.Capture(b, ahead, "ahead", cdcwriter.LSN(0x90))
+		o := options()
+		o.Tables = only{b.ID("ahead")}
+		if r := poll(b.layout(o), sqlservercdc.Behind(lsnText(0x90))); r != nil {
+			b.Errorf("a new instance: %+v", r)
+		}
+	})
+}
+
 func rewound(w *source.Window) bool {
 	return w.Newest[0].Reset != nil && w.Newest[0].Reset.Kind == source.ResetRewound
 }
