@@ -2,6 +2,7 @@ package sqlservercdc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ type guard struct {
 	mu      sync.Mutex
 	max     string    // newest LSN, as text; "" = none yet
 	moved   time.Time // when it was first seen
+	why     string    // what the server says of a capture job that stands still
 	read    map[change.TableID]mark
 	holes   map[change.TableID]mark // found by the last poll
 	margins time.Time               // when margins were measured last
@@ -84,7 +86,7 @@ func (l *Layout) Guard(ctx context.Context, tables []source.Progress, newest []s
 	if err := l.margins(ctx, tables, entries); err != nil {
 		return nil, err
 	}
-	return l.stopped(), nil
+	return l.stopped(ctx), nil
 }
 
 // check finds gaps (case 25) and databases that have gone back (case 28).
@@ -158,7 +160,7 @@ func (l *Layout) prove(ctx context.Context, id change.TableID, read, newest stri
 func lowest(t *source.Captured) string { return readerOf(t).physical.parts[0].instance.start }
 
 // stopped tells when the newest LSN has not moved for too long (case 24): the capture job writes one every five minutes even when nothing happens.
-func (l *Layout) stopped() error {
+func (l *Layout) stopped(ctx context.Context) error {
 	g := &l.guard
 	if g.moved.IsZero() {
 		return nil
@@ -168,9 +170,17 @@ func (l *Layout) stopped() error {
 	if age < l.options.CaptureTimeout/2 {
 		return nil
 	}
-	err := fault.New(fault.Retry, "read "+l.options.Schema+".lsn_time_mapping", fmt.Errorf("the newest LSN has not moved for %s", age.Round(time.Second)),
+	first := l.said.anew("stopped", g.max)
+	if first {
+		g.why = l.diagnosis.why(ctx)
+	}
+	text := fmt.Sprintf("the newest LSN has not moved for %s", age.Round(time.Second))
+	if g.why != "" {
+		text += "; " + g.why
+	}
+	err := fault.New(fault.Retry, "read "+l.options.Schema+".lsn_time_mapping", errors.New(text),
 		"is the SQL Server Agent with the capture job running (sys.sp_cdc_help_jobs)? After a fail-over the job must be made on the new primary")
-	if l.said.anew("stopped", g.max) {
+	if first {
 		l.log.Warn("the capture job seems to stand still", "error", err)
 	}
 	if age < l.options.CaptureTimeout {

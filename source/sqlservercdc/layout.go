@@ -20,6 +20,8 @@ type Layout struct {
 	guard    guard
 	said     said
 	foreign  source.Statement
+
+	diagnosis diagnosis
 }
 
 var (
@@ -35,7 +37,7 @@ func New(engine source.Engine, options Options, log *slog.Logger) *Layout {
 	l := &Layout{engine: engine, options: options.withDefaults(), log: log}
 	l.catalog = newCatalog(engine, l.options.Schema)
 	l.guard = newGuard(engine, l.options.Schema)
-	l.foreign = foreignStatement(engine)
+	l.foreign, l.diagnosis = foreignStatement(engine), newDiagnosis(engine)
 	return l
 }
 

@@ -9,7 +9,9 @@ import (
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
+	"ctbridge/source/sqlservercdc"
 	"ctbridge/test/cdcwriter"
+	"ctbridge/test/tdspeer"
 )
 
 // watched is an observer that remembers the states of tables.
@@ -203,4 +205,53 @@ func anyEntry(l *ledger, text string) bool {
 		}
 	}
 	return false
+}
+
+// Case 28: what the server knows of its capture job is told with the silence, asked once; where the login may not ask, the silence is told alone.
+func TestCase28_WhyTheCaptureJobStands(t *testing.T) {
+	t.Parallel()
+	b, q := overheard(t)
+	c := b.capture(cdcwriter.Parcel("parcel"))
+	b.commit(0x10, c, row(1, 1, 2, 1, "a", nil))
+	asked := 0
+	q.script = func(text string) *tdspeer.Result {
+		switch {
+		case strings.Contains(text, "msdb.dbo.cdc_jobs"):
+			asked++
+			return &tdspeer.Result{Columns: []tdspeer.Column{{Name: "n", Type: "int"}}, Rows: [][]any{{0}}}
+		case strings.Contains(text, "dm_cdc_errors"):
+			return &tdspeer.Result{Columns: []tdspeer.Column{{Name: "entered", Type: "nvarchar(30)"}, {Name: "number", Type: "bigint"}, {Name: "message", Type: "nvarchar(1024)"}},
+				Rows: [][]any{{"2031-05-10 16:00:00.000", 22859, "Log Scan process failed"}}}
+		}
+		return nil
+	}
+	told := func(l *sqlservercdc.Layout, clock *clock) string {
+		t.Helper()
+		b.poll(l, at(0x10))
+		clock.Move(11 * time.Minute)
+		for range 3 {
+			if w := b.poll(l, at(0x10)); w.Trouble != nil {
+				continue
+			}
+			t.Fatal("no trouble")
+		}
+		return b.poll(l, at(0x10)).Trouble.Error()
+	}
+	hands := &clock{now: time.Unix(1_900_000_000, 0)}
+	why := told(b.layout(sqlservercdc.Options{CaptureTimeout: 10 * time.Minute, Now: hands.Now}), hands)
+	for _, want := range []string{"has not moved for 11m", "sp_cdc_add_job", "22859 at 2031-05-10", "Log Scan process failed"} {
+		if !strings.Contains(why, want) {
+			t.Errorf("told %q, want %q in it", why, want)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times, want once", asked)
+	}
+	q.script = nil
+	q.deny = func(text string) bool {
+		return strings.Contains(text, "msdb") || strings.Contains(text, "dm_cdc_errors")
+	}
+	if why := told(b.layout(sqlservercdc.Options{CaptureTimeout: 10 * time.Minute, Now: hands.Now}), hands); strings.Contains(why, "add_job") || !strings.Contains(why, "has not moved") {
+		t.Errorf("without rights: %q", why)
+	}
 }
