@@ -32,6 +32,9 @@ const checkShare = 20
 // takeTurns chooses the tables whose look-back may be checked in this poll: those that have waited longest, as many as a twentieth of the time
 // since the last poll is enough for.
 func (p *Poller) takeTurns(tables []Progress) {
+	if p.options.Lookback <= 0 {
+		return // none are checked
+	}
 	now := p.options.Now()
 	var due []time.Time
 	for i, t := range tables {

@@ -86,11 +86,11 @@ func (l *ledger) Close() error                { return nil }
 // wait blocks until enough records are committed.
 func (l *ledger) wait(t testing.TB, n int) []string {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
 	for {
 		l.mu.Lock()
 		records, changed := append([]string(nil), l.committed...), l.changed
 		l.mu.Unlock()
+		deadline := time.After(20 * time.Second) // without any commit
 		if len(records) >= n {
 			return records
 		}

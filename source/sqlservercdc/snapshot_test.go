@@ -71,8 +71,8 @@ func (b *bench) content(table string) map[string]string {
 // until waits for what has been committed; fits is called with the ledger locked.
 func (l *ledger) until(t testing.TB, what string, fits func(records []string) bool) []string {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
 	for {
+		deadline := time.After(20 * time.Second) // without any commit
 		l.mu.Lock()
 		records, changed := append([]string(nil), l.committed...), l.changed
 		fit := fits(records)
