@@ -83,11 +83,11 @@ func seconds(d time.Duration) *float64 {
 func (a *Totals) add(t *TableStatus) {
 	a.Tables++
 	switch bridge.TableState(t.State) {
-	case bridge.TableStreaming:
+	case bridge.TableStreaming, bridge.TableCaptureStopped: // it is read
 		a.Streaming++
 	case bridge.TableLoading:
 		a.Loading++
-	case bridge.TableFailed:
+	case bridge.TableFailed, bridge.TableRewound:
 		a.Failed++
 	case bridge.TableMissing:
 		a.Missing++

@@ -125,7 +125,7 @@ function problemsOf(s) {
   }
   const groups = new Map();
   for (const t of s.tables) {
-    if (t.state !== "failed" && t.state !== "missing") continue;
+    if (!["failed", "missing", "source_rewound", "capture_stopped"].includes(t.state)) continue;
     const e = t.error || { message: "", hint: "" };
     const key = `${t.state} ${e.class} ${e.hint || e.message}`;
     if (groups.has(key)) groups.get(key).names.push(t.table);
@@ -195,7 +195,7 @@ function loads(s) {
 
 // The tables.
 
-const order = { failed: 0, missing: 1, loading: 2, streaming: 3 };
+const order = { failed: 0, missing: 1, source_rewound: 0, capture_stopped: 1, loading: 2, streaming: 3 };
 const sorts = {
   state: (a, b) => (order[a.state] ?? 9) - (order[b.state] ?? 9),
   table: () => 0,

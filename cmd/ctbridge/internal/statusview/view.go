@@ -32,6 +32,7 @@ const (
 var stateColors = map[string]string{
 	metrics.StateOK: green, metrics.StateStandby: green, metrics.StateStarting: yellow, metrics.StateDegraded: red, metrics.StateAway: red, metrics.StateStuck: red, metrics.StateStopped: red,
 	string(bridge.TableStreaming): green, string(bridge.TableLoading): yellow, string(bridge.TableFailed): red, string(bridge.TableMissing): red,
+	string(bridge.TableRewound): red, string(bridge.TableCaptureStopped): yellow,
 	metrics.NeighbourReachable: green, metrics.NeighbourUnknown: yellow,
 }
 
@@ -155,7 +156,7 @@ func (v *view) members() {
 }
 
 // severity orders the tables: what has failed first.
-var severity = map[string]int{string(bridge.TableFailed): -4, string(bridge.TableMissing): -3, string(bridge.TableLoading): -2}
+var severity = map[string]int{string(bridge.TableRewound): -5, string(bridge.TableCaptureStopped): -1, string(bridge.TableFailed): -4, string(bridge.TableMissing): -3, string(bridge.TableLoading): -2}
 
 func (v *view) tables() {
 	tables := slices.Clone(v.status.Tables)
