@@ -36,7 +36,7 @@ func newReader(m *memory, c *clock, o source.Options) *reader {
 
 // restart forgets everything but the stored checkpoint.
 func (r *reader) restart() {
-	state, err := checkpoint.Decode(r.stored, r.clock.Now())
+	state, err := checkpoint.Decode(r.stored, checkpoint.Shard{}, r.clock.Now())
 	if err != nil {
 		panic(err)
 	}

@@ -29,7 +29,7 @@ func TestCheckpointOfOneOutput(t *testing.T) {
 	s, err := checkpoint.Decode(map[string][]byte{
 		"task":      []byte(`{"v":1,"position":"5","transactions":[{"id":"t1","counter":4}]}`),
 		"table/s/t": []byte(`{"v":1,"schema":"s","name":"t","position":"5","floor":"","verified":"5","announced":"A json in meta"}`),
-	}, now)
+	}, checkpoint.Shard{}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
-	"ctbridge/bridge/fault"
 )
 
 // stateVersion is the version of the records written here. Older ones are migrated when read, newer ones are refused. What one output alone
@@ -27,6 +26,7 @@ type State struct {
 	Tables map[change.TableID]*Table
 	Layout []byte // what the layout learned of its data; nil = nothing
 
+	shard       Shard
 	layoutSaved string
 }
 
@@ -37,6 +37,7 @@ type Task struct {
 	Transactions []Transaction   `json:"transactions,omitempty"` // most recent last: their counters go on after a restart (I4)
 	Outputs      []string        `json:"outputs,omitempty"`      // that the counters belong to; none = there was only one
 	Sequence     string          `json:"sequence,omitempty"`     // last change sequence given to an event whose source has none
+	Moved        bool            `json:"moved,omitempty"`        // written when the number of shards changed: the shard has committed nothing since
 }
 
 // Table is what belongs to one table.
@@ -141,7 +142,7 @@ type structureRecord struct {
 	Memo    []byte          `json:"memo,omitempty"`
 }
 
-// Keys of the entries. Tables are "table/<schema>/<name>", their structures "structure/<schema>/<name>/<version>", their look-back segments
+// Keys of the entries. What belongs to a shard is "task" and "layout", with "/<shard>" behind it from shard 1 on. Tables are "table/<schema>/<name>", their structures "structure/<schema>/<name>/<version>", their look-back segments
 // "window/<schema>/<name>/<n>", names path-escaped.
 const (
 	taskKey         = "task"
@@ -168,29 +169,29 @@ func (s *State) Table(id change.TableID) *Table {
 	return t
 }
 
-// Decode reads a checkpoint. A record that cannot be understood is a fault.Fatal that names its key: going on without it could lose or
-// repeat rows (I2).
-func Decode(entries map[string][]byte, now time.Time) (*State, error) {
-	s := &State{Tables: make(map[change.TableID]*Table)}
+// Decode reads a checkpoint for one shard: all tables, and what belongs to the shard. A record that cannot be understood is a fault.Fatal
+// that names its key: going on without it could lose or repeat rows (I2).
+func Decode(entries map[string][]byte, shard Shard, now time.Time) (*State, error) {
+	s := &State{Tables: make(map[change.TableID]*Table), shard: shard}
 	for key, value := range entries {
 		if err := s.decodeEntry(key, value, now); err != nil {
-			return nil, fault.New(fault.Fatal, fmt.Sprintf("checkpoint record %q", key), err,
-				"restore the checkpoint from a copy, or reset the positions by hand")
+			return nil, damaged(key, err)
 		}
 	}
 	return s, nil
 }
 
 func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
-	switch {
-	case key == taskKey:
-		var r taskRecord
-		err := decodeUpTo(outputsVersion, value, &r)
-		s.Task = r.Task
-		return err
-	case key == layoutKey:
-		s.Layout, s.layoutSaved = value, string(value)
+	if n, ok := parseShard(key, taskKey); ok {
+		return s.decodeTask(n, value)
+	}
+	if n, ok := parseShard(key, layoutKey); ok {
+		if n == s.shard.Number {
+			s.Layout, s.layoutSaved = value, string(value)
+		}
 		return nil
+	}
+	switch {
 	case strings.HasPrefix(key, tablePrefix):
 		return s.decodeTable(key, value)
 	case strings.HasPrefix(key, structurePrefix):
@@ -201,6 +202,15 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 		return s.decodeWindow(key, value, now)
 	}
 	return errors.New("unknown kind of record")
+}
+
+func (s *State) decodeTask(shard int, value []byte) error {
+	var r taskRecord
+	err := decodeUpTo(outputsVersion, value, &r)
+	if shard == s.shard.Number {
+		s.Task = r.Task
+	}
+	return err
 }
 
 func (s *State) decodeTable(key string, value []byte) error {
@@ -289,7 +299,7 @@ func decodeUpTo(newest int, value []byte, into any) error {
 func (s *State) Entries() []Entry {
 	var out []Entry
 	for _, t := range s.Tables {
-		if t.dirty {
+		if t.dirty && s.shard.Has(t.ID) { // what is known of the other shards' tables is not as new as what they know
 			out = append(out, Entry{Key: tablePrefix + escaped(t.ID), Value: t.encode()})
 			out = t.structures(out, structurePrefix+escaped(t.ID)+"/")
 			out = t.Window.entries(out, windowPrefix+escaped(t.ID)+"/")
@@ -298,11 +308,12 @@ func (s *State) Entries() []Entry {
 		}
 	}
 	if len(out) > 0 {
+		s.Task.Moved = false
 		value, _ := json.Marshal(taskRecord{V: s.Task.version(), Task: s.Task})
-		out = append(out, Entry{Key: taskKey, Value: value})
+		out = append(out, Entry{Key: s.shard.key(taskKey), Value: value})
 	}
 	if string(s.Layout) != s.layoutSaved {
-		out = append(out, Entry{Key: layoutKey, Value: s.Layout})
+		out = append(out, Entry{Key: s.shard.key(layoutKey), Value: s.Layout})
 		s.layoutSaved = string(s.Layout)
 	}
 	return out

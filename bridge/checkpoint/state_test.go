@@ -30,7 +30,7 @@ func apply(store map[string][]byte, entries []checkpoint.Entry) {
 }
 
 func decoded(t interface{ Fatal(...any) }, store map[string][]byte) *checkpoint.State {
-	s, err := checkpoint.Decode(store, now)
+	s, err := checkpoint.Decode(store, checkpoint.Shard{}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDamagedAndForeignRecordsAreRefused(t *testing.T) {
 		"load/a/c":        `{"v":2,"state":"done"}`,
 		"other":           `{}`,
 	} {
-		_, err := checkpoint.Decode(map[string][]byte{key: []byte(value)}, now)
+		_, err := checkpoint.Decode(map[string][]byte{key: []byte(value)}, checkpoint.Shard{}, now)
 		if fault.ClassOf(err) != fault.Fatal || err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s %s: error %v, want a fatal one that names the key", key, value, err)
 		}
@@ -137,7 +137,7 @@ func TestStructuresAreOutlived(t *testing.T) {
 
 func TestVersionNewerThanTheProgram(t *testing.T) {
 	t.Parallel()
-	_, err := checkpoint.Decode(map[string][]byte{"table/a/b": []byte(`{"v":3}`)}, now)
+	_, err := checkpoint.Decode(map[string][]byte{"table/a/b": []byte(`{"v":3}`)}, checkpoint.Shard{}, now)
 	if err == nil || !strings.Contains(err.Error(), "format version 3, this program reads 1 to 2") {
 		t.Fatalf("error %v", err)
 	}
@@ -232,7 +232,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("window/a/b/1", []byte(`{"v":1,"positions":"AAIwMQ=="}`))
 	f.Add("task", []byte(`{"v":1,"transactions":[{"id":"x","counter":1}]}`))
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
-		s, err := checkpoint.Decode(map[string][]byte{key: value}, now)
+		s, err := checkpoint.Decode(map[string][]byte{key: value}, checkpoint.Shard{}, now)
 		if err != nil {
 			if fault.ClassOf(err) != fault.Fatal {
 				t.Fatalf("class %s", fault.ClassOf(err))

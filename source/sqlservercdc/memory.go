@@ -75,7 +75,9 @@ func (l *Layout) Recall(saved []byte) error {
 		for _, text := range tables {
 			id, at, bad := parseTable(text)
 			err = errors.Join(err, bad)
-			read[id] = mark{upto: upto, at: at}
+			if upto >= read[id].upto { // shards that were joined may each have one
+				read[id] = mark{upto: upto, at: at}
+			}
 		}
 	}
 	if err != nil {
