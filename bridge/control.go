@@ -70,7 +70,13 @@ func (r *Runner) receive() {
 
 // answer applies one request to its table.
 func (r *Runner) answer(q Request) {
+	if !r.options.Shard.Has(q.Table) {
+		return // every shard hears all requests
+	}
 	t := r.tables[q.Table]
+	if t != nil && t.state.Load != nil && t.state.Load.Request == q.ID {
+		return // answered by the shard that the table has come from
+	}
 	if t == nil {
 		r.options.Log.Warn("request for a table that is not read", "table", q.Table.String(), "action", string(q.Action), "request", q.ID)
 		return

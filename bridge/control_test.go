@@ -29,7 +29,7 @@ func asks(t testing.TB, o bridge.LoadOptions) (w *world, ask func(action bridge.
 func (w *world) loadOf(table string) checkpoint.Load {
 	w.Helper()
 	entries, _ := w.ledger.snapshot()
-	state, err := checkpoint.Decode(entries, time.Now())
+	state, err := checkpoint.Decode(entries, checkpoint.Shard{}, time.Now())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -36,6 +36,7 @@ const (
 // Options of a runner. Durations and limits must be set; package config has the defaults.
 type Options struct {
 	Task            string
+	Shard           checkpoint.Shard // whose tables are moved; zero = all tables of the task
 	PollInterval    time.Duration
 	Rediscover      time.Duration // how often tables are looked for
 	StartupTimeout  time.Duration // how long the neighbours may stay away at the start
@@ -206,12 +207,13 @@ func (r *Runner) open(ctx context.Context) error {
 	if err != nil {
 		return r.fail(StageCheckpoint, err)
 	}
-	if r.state, err = checkpoint.Decode(entries, r.options.Now()); err != nil {
+	if r.state, err = checkpoint.Decode(entries, r.options.Shard, r.options.Now()); err != nil {
 		return r.fail(StageCheckpoint, err)
 	}
 	if err := r.source.Recall(r.state.Layout); err != nil {
 		return r.fail(StageCheckpoint, err)
 	}
+	r.takeOver()
 	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
 	outputs := r.options.outputNames()
 	r.state.SetOutputs(outputs)
@@ -272,7 +274,7 @@ func (r *Runner) fail(stage Stage, err error) error {
 // graceful gives a context that ends a while after its parent does.
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(drainTime(ctx, grace), cancel) })
 	return out, func() { stop(); cancel() }
 }
 

@@ -36,6 +36,7 @@ func (t *transaction) touch(by *table) {
 const recentTransactions = 16
 
 func newSequencer(outputs []string, recent []checkpoint.Transaction) sequencer {
+	recent = recent[max(0, len(recent)-recentTransactions):] // shards that were joined bring more
 	s := sequencer{outputs: outputs}
 	for i := range recent {
 		t := transaction{id: recent[i].ID, counts: make([]int64, len(outputs)), resumed: true}

@@ -72,37 +72,40 @@ func (r *Runner) rediscover(ctx context.Context) error {
 	r.options.Observer.SourceReachable(nil)
 	r.discovered, r.interval = now, jitter(r.options.Rediscover)
 	for _, problem := range found.Problems {
-		if !r.waits(problem.Table, now) {
+		if r.options.Shard.Has(problem.Table) && !r.waits(problem.Table, now) {
 			r.stopTable(problem.Table, StageDiscover, problem.Err)
 		}
 	}
 	claims := r.claims(found)
 	for _, captured := range found.Tables {
+		if !r.options.Shard.Has(captured.Table.ID) {
+			continue
+		}
 		if err := r.admit(ctx, captured, claims, now); err != nil {
 			return err
 		}
 	}
 	r.stillMissing(found, now)
 	r.sortTables()
-	r.announceStart()
+	r.announceStart(found)
 	return nil
 }
 
-func (r *Runner) announceStart() {
+func (r *Runner) announceStart(found source.Discovery) {
 	if r.started {
 		return
 	}
 	r.started = true
 	r.options.Log.Info("started", "task", r.options.Task, "tables", len(r.tables), "failed", len(r.troubles), "position", string(r.state.Task.Position))
-	if r.options.Unused == nil {
+	if r.options.Unused == nil || r.options.Shard.Number > 0 { // one shard tells
 		return
 	}
-	ids := make([]change.TableID, 0, len(r.tables)+len(r.troubles))
-	for id := range r.tables {
-		ids = append(ids, id)
+	ids := make([]change.TableID, 0, len(found.Tables)+len(found.Problems))
+	for _, captured := range found.Tables {
+		ids = append(ids, captured.Table.ID)
 	}
-	for id := range r.troubles {
-		ids = append(ids, id)
+	for _, problem := range found.Problems {
+		ids = append(ids, problem.Table)
 	}
 	for _, entry := range r.options.Unused(ids) {
 		r.options.Log.Warn("no change table for an entry of source.tables", "entry", entry,
