@@ -34,6 +34,7 @@ func Rooms() []Room {
 		// The runner and what it asks for. It knows seams, never implementations.
 		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "bridge/deadletter", "source")},
 		{Path: "bridge/deadletter", Own: leaves},
+		{Path: "bridge/shard"}, // who runs which part of a task
 		{Path: "bridge/config", Own: tree, Foreign: []string{"gopkg.in/yaml.v3"}},
 
 		// Envelopes declare trees of fields; they know no format.
@@ -72,7 +73,7 @@ func Rooms() []Room {
 		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
-		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint"), Foreign: []string{
+		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/shard"), Foreign: []string{
 			"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram",
 		}},
 		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
