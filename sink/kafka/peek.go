@@ -15,7 +15,7 @@ func PeekCheckpoint(ctx context.Context, c Config, topic string) (entries map[st
 	entries, written = map[string][]byte{}, map[string]time.Time{}
 	err = Tail(ctx, c, TailOptions{Topics: []string{topic}, From: FromStart, Exit: true}, func(m *Message) error {
 		switch key := string(m.Key); {
-		case strings.HasPrefix(key, markerPrefix):
+		case strings.HasPrefix(key, markerPrefix), key == shardsKey:
 		case m.Value == nil:
 			delete(entries, key)
 			delete(written, key)

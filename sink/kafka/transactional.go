@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -21,6 +20,8 @@ type Transactional struct {
 	conf  Config
 	id    string // transactional id
 	topic string // of the checkpoint
+	task  string // whose shard this is; empty = the number of shards is nobody's business
+	shard checkpoint.Shard
 
 	instance string   // who we are in the markers
 	session  *session // nil when not open
@@ -72,30 +73,16 @@ func (t *Transactional) open(ctx context.Context) (map[string][]byte, error) {
 	if err := s.produce(ctx, t.id, t.conf.TransactionTimeout); err != nil {
 		return nil, err
 	}
-	own, err := t.writeMarker(ctx)
+	entries, err := t.readAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.loadCheckpoint(ctx, t.topic, own)
+	return t.divided(ctx, entries)
 }
 
 // openDeadline bounds an Open.
 func (c Config) openDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, c.OpenTimeout, fmt.Errorf("Kafka did not answer within %v", c.OpenTimeout))
-}
-
-// writeMarker commits the marker of this instance.
-func (t *Transactional) writeMarker(ctx context.Context) (checkpoint.Entry, error) {
-	value, err := json.Marshal(marker{Version: 1, ID: t.instance, Started: time.Now().UTC()})
-	own := checkpoint.Entry{Key: markerPrefix + t.id, Value: value}
-	if err == nil {
-		t.begin()
-		err = t.session.sendEntry(ctx, t.topic, own)
-	}
-	if err == nil {
-		err = t.commit(ctx)
-	}
-	return own, err
 }
 
 // EnsureTopic creates a missing topic with the settings of its role. Topics that were seen cost nothing.
