@@ -9,7 +9,7 @@ import (
 func (t *Task) resolve(host string) {
 	known := strings.NewReplacer("{task}", t.Name, "{host}", host)
 	for _, text := range []*string{&t.Server, &t.Kafka.ClientID, &t.Kafka.Topic, &t.Kafka.MetadataTopic, &t.Kafka.ControlTopic, &t.Checkpoint.Topic,
-		&t.BadRecords.Topic, &t.BadRecords.ReplayTopic, &t.Datastream.Stream, &t.Debezium.Prefix, &t.Debezium.TransactionTopic} {
+		&t.BadRecords.Topic, &t.BadRecords.ReplayTopic, &t.Datastream.Stream, &t.Debezium.Prefix, &t.Debezium.TransactionTopic, &t.HighAvailability.Group, &t.HighAvailability.Topic} {
 		*text = known.Replace(*text)
 	}
 	t.Source.Database = t.Source.databaseName()

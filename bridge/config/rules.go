@@ -29,6 +29,7 @@ func (r *rules) check() {
 	r.checkKafka()
 	r.checkSASL()
 	r.checkCheckpoint()
+	r.checkReplicas()
 	r.checkRegistry()
 	r.checkLimits()
 }

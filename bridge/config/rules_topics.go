@@ -34,7 +34,8 @@ func (r *rules) checkTopics() {
 		}
 	}
 	for _, own := range []topicKey{{path: "checkpoint.topic", template: r.Checkpoint.Topic}, {path: "kafka.control_topic", template: r.Kafka.ControlTopic},
-		{path: "bad_records.topic", template: r.BadRecords.Topic}, {path: "bad_records.replay_topic", template: r.BadRecords.ReplayTopic}} {
+		{path: "bad_records.topic", template: r.BadRecords.Topic}, {path: "bad_records.replay_topic", template: r.BadRecords.ReplayTopic},
+		{path: "high_availability.topic", template: r.HighAvailability.Topic}} {
 		topics = append(topics, own)
 		r.checkTopic(own, "{task}")
 	}

@@ -24,10 +24,14 @@ type Task struct {
 	BadRecords BadRecords `yaml:"bad_records" doc:"Rows that cannot become messages: values that do not decode or do not fit the format, and records over the size limit."`
 
 	Delivery   string     `yaml:"delivery" default:"exactly_once" oneof:"exactly_once|at_least_once" doc:"exactly_once writes records and checkpoint in one Kafka transaction; at_least_once writes the checkpoint after the acknowledgements, so that a crash can repeat records."`
+	Ordering   string     `yaml:"ordering" default:"task" oneof:"task|table" doc:"task keeps the order of changes over all tables: one replica works, the others stand by. table keeps it within each table and spreads the tables over shards, which replicas share; counters and last flags of transactions then count within a shard."`
+	Shards     int        `yaml:"shards" default:"4" min:"1" max:"256" doc:"With ordering table: into how many shards the tables are spread, by their names. No more replicas than that have work. To change it, or the ordering, stop all replicas first."`
 	Kafka      Kafka      `yaml:"kafka" doc:"The brokers and topics."`
 	Commit     Commit     `yaml:"commit" doc:"How much one commit holds at most; larger source transactions are cut."`
 	Memory     Memory     `yaml:"memory" doc:"Bounds of memory."`
 	Checkpoint Checkpoint `yaml:"checkpoint" doc:"Where the task remembers how far it came."`
+
+	HighAvailability HighAvailability `yaml:"high_availability" doc:"Replicas of the task: processes with the same file that take over from each other."`
 
 	SchemaRegistry SchemaRegistry `yaml:"schema_registry" doc:"A Confluent-compatible schema registry, for format avro."`
 
