@@ -33,6 +33,11 @@ type health struct {
 
 	tables map[string]string // errors of tables that do not stream
 	gaps   map[string]string // the last hole of each table that was gone on behind
+
+	// Of a replica, whose own state the fields above are not: each shard that it runs has one.
+	replicated bool
+	group      neighbour       // the coordinator of the replicas' group
+	shards     map[int]*health // that run here
 }
 
 // neighbour is the database, the brokers or the schema registry.
@@ -103,8 +108,12 @@ func (h *health) gap(id change.TableID, gap bridge.Gap) {
 func (h *health) waiting() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.pending {
-		return 0
+	var most time.Duration
+	for _, shard := range h.shards {
+		most = max(most, shard.waiting())
+	}
+	if !h.pending || h.divided() {
+		return most
 	}
 	return max(0, h.now().Sub(latest(h.pendingAt, h.commitAt)))
 }
@@ -118,6 +127,9 @@ type live struct {
 func (h *health) live() live {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.divided() {
+		return h.replicaLive()
+	}
 	now := h.now()
 	var l live
 	if quiet := now.Sub(latest(h.pollAt, h.commitAt, h.awayAt)); quiet > h.stall {
@@ -138,6 +150,11 @@ type ready struct {
 	Start  string            `json:"start"`
 	Tables map[string]string `json:"tables_not_streaming,omitempty"`
 	Gaps   map[string]string `json:"gaps,omitempty"` // since the start: holes that reading went on behind
+
+	// Of replicas only.
+	Role   Role   `json:"role,omitempty"`
+	Shards []int  `json:"shards,omitempty"` // that run here
+	Group  string `json:"group,omitempty"`
 }
 
 const ok = "ok"
@@ -145,6 +162,9 @@ const ok = "ok"
 func (h *health) ready() ready {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.divided() {
+		return h.replicaReady()
+	}
 	r := ready{Source: h.redact(h.source.status()), Sink: h.redact(h.sink.status()), Start: ok, Tables: map[string]string{}, Gaps: map[string]string{}}
 	if !h.started {
 		r.Start = "not finished: no poll has ended yet"

@@ -40,7 +40,8 @@ type Metrics struct {
 	lag, version, state                                    *prometheus.GaugeVec
 	lastPoll                                               prometheus.Gauge
 	publishLatency, pollDuration                           prometheus.Histogram
-	registrations                                          prometheus.Counter
+	registrations, rebalances                              prometheus.Counter
+	shardActive                                            *prometheus.GaugeVec
 	loadRows                                               *prometheus.CounterVec
 	loadDone, loadTotal, loadActive                        *prometheus.GaugeVec
 	capture                                                *captureSeries // nil until a source tells
@@ -109,11 +110,13 @@ func (m *Metrics) define() {
 	m.loadDone = m.gauges("load_rows_done", "Rows that the table's last full load has published so far, over restarts.", "table")
 	m.loadTotal = m.gauges("load_rows_expected", "Rows that the table had when its last full load began, at least those that are done; the ratio is the progress.", "table")
 	m.loadActive = m.gauges("load_active", "1 while the table is being loaded.", "table")
-	m.lastPoll = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ctbridge_last_poll_timestamp_seconds", Help: "Unix time of the end of the last poll, 0 before the first."})
+	m.lastPoll = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ctbridge_last_poll_timestamp_seconds", Help: "Unix time of the end of the last poll, 0 before the first and on a standby."})
 	m.registrations = prometheus.NewCounter(prometheus.CounterOpts{Name: "ctbridge_schema_registrations_total", Help: "Schemas registered with the schema registry."})
+	m.shardActive = m.gauges("shard_active", "1 while this replica runs the shard of the task; over all replicas the sum is 1.", "shard")
+	m.rebalances = prometheus.NewCounter(prometheus.CounterOpts{Name: "ctbridge_rebalances_total", Help: "How often the group of the replicas has given out the shards anew."})
 	m.publishLatency = histogram("publish_latency_seconds", "Time from the first record of a commit to its acknowledgement.", prometheus.ExponentialBuckets(0.001, 2, 16))
 	m.pollDuration = histogram("poll_duration_seconds", "Time of one detection query.", prometheus.ExponentialBuckets(0.0005, 2, 16))
-	m.registry.MustRegister(m.lastPoll, m.registrations, m.publishLatency, m.pollDuration)
+	m.registry.MustRegister(m.lastPoll, m.registrations, m.rebalances, m.publishLatency, m.pollDuration)
 	for _, stage := range []bridge.Stage{bridge.StageDiscover, bridge.StagePoll, bridge.StageLoad, bridge.StageRender, bridge.StagePublish, bridge.StageCheckpoint} {
 		for _, class := range []fault.Class{fault.Retry, fault.Table, fault.Poison, fault.Fatal, fault.Config} {
 			m.failed[failure{stage, class}] = m.errors.WithLabelValues(string(stage), class.String())

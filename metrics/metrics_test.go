@@ -119,7 +119,7 @@ ctbridge_table_state{state="streaming",table="shop.parcel"} 1
 # HELP ctbridge_table_version Version of the table's structure.
 # TYPE ctbridge_table_version gauge
 ctbridge_table_version{table="shop.parcel"} 2
-# HELP ctbridge_last_poll_timestamp_seconds Unix time of the end of the last poll, 0 before the first.
+# HELP ctbridge_last_poll_timestamp_seconds Unix time of the end of the last poll, 0 before the first and on a standby.
 # TYPE ctbridge_last_poll_timestamp_seconds gauge
 ctbridge_last_poll_timestamp_seconds 1.9361808e+09
 `

@@ -101,3 +101,14 @@ func (s *Server) Serve(ctx context.Context) error {
 	unhook()
 	return fmt.Errorf("serve metrics on %s: %w", s.listen, err)
 }
+
+// Close gives the address back, if Serve has not done so.
+func (s *Server) Close() error {
+	if s.listener == nil {
+		return nil
+	}
+	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
