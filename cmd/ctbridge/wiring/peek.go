@@ -30,7 +30,7 @@ func Peek(ctx context.Context, t *config.Task) (*Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.State, err = checkpoint.Decode(entries, time.Now())
+	out.State, err = checkpoint.Decode(entries, checkpoint.Shard{}, time.Now())
 	return out, err
 }
 

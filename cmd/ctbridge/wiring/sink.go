@@ -47,19 +47,18 @@ func topicSettings(t config.Topic) kafka.TopicSettings {
 	return kafka.TopicSettings{Partitions: int32(t.Partitions), ReplicationFactor: int16(t.ReplicationFactor), Config: t.Config}
 }
 
-// newSink builds the sink of the task's delivery.
-func newSink(t *config.Task) (sink, error) {
+// newSink builds the sink of a shard for the task's delivery.
+func newSink(t *config.Task, shard checkpoint.Shard) (sink, error) {
 	c, err := KafkaConfig(&t.Kafka)
 	if err != nil {
 		return nil, err
 	}
 	c.MaxLetterBytes = t.LetterBytes()
 	c.MaxInFlightBytes = int64(t.Memory.MaxBytes) / 2
-	id := "ctbridge." + t.Name + ".0" // one shard: the whole task
 	if t.Delivery == config.ExactlyOnce {
-		return made(kafka.NewTransactional(c, id, t.Checkpoint.Topic))
+		return made(kafka.NewShard(c, t.Name, shard, t.Checkpoint.Topic))
 	}
-	store, err := stores[t.Checkpoint.Store](t, c, id)
+	store, err := stores[t.Checkpoint.Store](t, c, shard)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +74,14 @@ func made[S sink](s S, err error) (sink, error) {
 }
 
 // stores opens each checkpoint store for delivery at_least_once.
-var stores = map[string]func(t *config.Task, c kafka.Config, id string) (checkpoint.Store, error){
-	config.StoreKafka: func(t *config.Task, c kafka.Config, id string) (checkpoint.Store, error) {
-		return kafka.NewStore(c, id, t.Checkpoint.Topic)
+var stores = map[string]func(t *config.Task, c kafka.Config, shard checkpoint.Shard) (checkpoint.Store, error){
+	config.StoreKafka: func(t *config.Task, c kafka.Config, shard checkpoint.Shard) (checkpoint.Store, error) {
+		return kafka.NewShardStore(c, t.Name, shard, t.Checkpoint.Topic)
 	},
-	config.StoreFile: func(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+	config.StoreFile: func(t *config.Task, _ kafka.Config, _ checkpoint.Shard) (checkpoint.Store, error) {
 		return file.New(t.Checkpoint.Path), nil
 	},
-	config.StoreSQL: func(t *config.Task, _ kafka.Config, _ string) (checkpoint.Store, error) {
+	config.StoreSQL: func(t *config.Task, _ kafka.Config, _ checkpoint.Shard) (checkpoint.Store, error) {
 		store, err := sqlStore(t)
 		if err != nil {
 			return nil, err

@@ -2,8 +2,6 @@ package wiring
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -18,17 +16,12 @@ import (
 	"ctbridge/cmd/ctbridge/internal/redact"
 	"ctbridge/metrics"
 	"ctbridge/schema"
-	"ctbridge/source"
 )
 
 // Task is a configured task, ready to run.
 type Task struct {
-	engine   source.Engine
-	sink     sink
-	messages *messages
-	control  *control
-	runner   *bridge.Runner
-	server   *metrics.Server // nil where metrics.listen is empty
+	replica *replica
+	server  *metrics.Server // nil where metrics.listen is empty
 }
 
 // New builds a task. It talks to nobody but the local file system; the address of the metrics is taken, so that a taken port shows before
@@ -38,9 +31,17 @@ func New(t *config.Task, version string, log *slog.Logger, loads ...LoadListener
 		Version: version, Task: t.Name, Replica: replicaName(), Source: t.Source.Engine, StallTimeout: t.Health.StallTimeout, Redact: redact.Text,
 		Registry: t.Format == config.FormatAvro && t.SchemaRegistry.Enabled(),
 	})
-	out := &Task{}
-	if err := out.build(t, m, listening{m, loads}, log); err != nil {
-		return nil, errors.Join(err, out.Close())
+	r, err := newReplica(t, m, loads, log)
+	if err != nil {
+		return nil, err
+	}
+	out := &Task{replica: r}
+	if t.Metrics.Listen == "" {
+		return out, nil
+	}
+	out.server = metrics.NewServer(t.Metrics.Listen, m.Handler())
+	if err := out.server.Listen(); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -59,41 +60,18 @@ type LoadListener interface {
 	Loaded(table change.TableID, p bridge.LoadProgress)
 }
 
-// listening is the metrics with others who listen to loads.
+// listening is the metrics of a shard with others who listen to loads.
 type listening struct {
-	*metrics.Metrics
+	*metrics.Shard
 	loads []LoadListener
 }
 
 // Loaded tells the metrics and the listeners.
 func (l listening) Loaded(table change.TableID, p bridge.LoadProgress) {
-	l.Metrics.Loaded(table, p)
+	l.Shard.Loaded(table, p)
 	for _, listener := range l.loads {
 		listener.Loaded(table, p)
 	}
-}
-
-func (k *Task) build(t *config.Task, m *metrics.Metrics, o bridge.Observer, log *slog.Logger) (err error) {
-	if k.engine, err = engines[t.Source.Engine](&t.Source); err != nil {
-		return fmt.Errorf("source.dsn: %w", err)
-	}
-	if k.sink, err = newSink(t); err != nil {
-		return err
-	}
-	if k.messages, err = newMessages(t, m, log); err != nil {
-		return err
-	}
-	if k.control, err = newControl(t, log); err != nil {
-		return err
-	}
-	options := runnerOptions(t, k.messages, o, log)
-	options.Requests = k.control.requests
-	k.runner = bridge.New(newPoller(k.engine, t, m, log), k.sink, options)
-	if t.Metrics.Listen == "" {
-		return nil
-	}
-	k.server = metrics.NewServer(t.Metrics.Listen, m.Handler())
-	return k.server.Listen()
 }
 
 func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer, log *slog.Logger) bridge.Options {
@@ -125,6 +103,9 @@ func runnerOptions(t *config.Task, messages *messages, observer bridge.Observer,
 			o.NoticesFirst = t.Delivery == config.AtLeastOnce
 		}
 	}
+	if t.Replicated() {
+		o.OwnTopics = append(o.OwnTopics, t.HighAvailability.Topic)
+	}
 	if t.Checkpoint.Store == config.StoreKafka {
 		o.OwnTopics = append(o.OwnTopics, t.Checkpoint.Topic)
 	}
@@ -154,12 +135,8 @@ func (k *Task) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	served, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error {
-		k.control.run(ctx)
-		return nil
-	})
-	group.Go(func() error {
 		defer stopServing() // until the drain has ended, so that it can be watched
-		return k.runner.Run(ctx)
+		return k.replica.Run(ctx)
 	})
 	if k.server != nil {
 		group.Go(func() error { return k.server.Serve(served) })
@@ -167,17 +144,13 @@ func (k *Task) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Close lets go of the neighbours.
+// Membership tells who shares the task; it asks the brokers.
+func (k *Task) Membership(ctx context.Context) (Membership, error) { return k.replica.membership(ctx) }
+
+// Close gives back the address of the metrics, where Run was never called. Everything else belongs to Run.
 func (k *Task) Close() error {
-	var errs []error
-	if k.sink != nil {
-		errs = append(errs, k.sink.Close())
+	if k.server == nil {
+		return nil
 	}
-	if k.engine != nil {
-		errs = append(errs, k.engine.Close())
-	}
-	if k.messages != nil {
-		errs = append(errs, k.messages.Close())
-	}
-	return errors.Join(errs...)
+	return k.server.Close()
 }
