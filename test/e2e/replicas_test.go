@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/fault"
 	"ctbridge/cmd/ctbridge/wiring"
+	"ctbridge/metrics"
 )
 
 var manyTables = []string{"a", "b", "c", "d", "e", "f"}
@@ -135,4 +138,42 @@ func TestOtherDivisionIsRefused(t *testing.T) {
 	s.read(20, manyTables...)
 	first.drain()
 	s.checkOnce(20)
+}
+
+// The status page tells who runs which shard, and which shard a table is in.
+func TestStatusOfShards(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.create(manyTables...)
+	r := s.start(set{"ordering": "table", "shards": "3"})
+	s.write(1, 12)
+	s.read(12, manyTables...)
+	r.says("this replica is a member")
+	var status metrics.Status
+	eventually(t, func() bool {
+		response, err := http.Get("http://" + r.MetricsAddr() + "/api/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		status = metrics.Status{}
+		if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+			t.Fatal(err)
+		}
+		return len(status.Tables) == len(manyTables)
+	}, "all tables to be told")
+	if len(status.Replicas) != 1 || !status.Replicas[0].Self || len(status.Replicas[0].Shards) != 3 || len(status.Shards) != 3 {
+		t.Errorf("replicas %+v, shards %+v", status.Replicas, status.Shards)
+	}
+	for _, shard := range status.Shards {
+		if shard.State != "active" || shard.Replica != status.Replicas[0].ID {
+			t.Errorf("shard %+v", shard)
+		}
+	}
+	for _, table := range status.Tables {
+		if want := checkpoint.ShardOf(change.TableID{Name: table.Name}, 3); table.Shard != want {
+			t.Errorf("table %s is said to be in shard %d, it is in %d", table.Name, table.Shard, want)
+		}
+	}
+	r.drain()
 }
