@@ -58,13 +58,17 @@ func (p *Poller) Chunks(t *Captured, where string) (*Chunks, error) {
 	if p.options.MaxBytes > 0 {
 		c.bytes = max(minPageBytes, min(c.bytes, p.options.MaxBytes/8))
 	}
-	c.compile(p.engine, where)
+	filter := ""
+	if p.options.LoadFilter != nil {
+		filter = p.options.LoadFilter(t.Table.ID)
+	}
+	c.compile(p.engine, filter, where)
 	return c, nil
 }
 
 // compile writes the queries. What follows a key (a, b, c) is, in order: (a, b, more than c), (a, more than b), (more than a). Each is a range
 // of the key's index, which one condition with OR would not be on every product.
-func (c *Chunks) compile(e Engine, where string) {
+func (c *Chunks) compile(e Engine, predicates ...string) {
 	var texts, list, order []string
 	var columns []change.Column
 	for _, k := range c.base.Key {
@@ -77,8 +81,10 @@ func (c *Chunks) compile(e Engine, where string) {
 	}
 	columns = append(columns, c.base.Columns...)
 	query := func(conditions ...string) (text string) {
-		if where != "" {
-			conditions = append(conditions, "("+where+")")
+		for _, predicate := range predicates {
+			if predicate != "" {
+				conditions = append(conditions, "("+predicate+")")
+			}
 		}
 		if len(conditions) > 0 {
 			text = " WHERE " + strings.Join(conditions, " AND ")

@@ -17,7 +17,8 @@ type Layout interface {
 	// Page reads the events of one table with after < position <= upto, in order, before-images paired (I7). It holds about limit events
 	// and never splits rows of equal position.
 	Page(ctx context.Context, t *Captured, after, upto change.Position, limit int) (*Page, error)
-	// Positions lists the positions of the events in (after, upto], for the look-back, in order, duplicates included.
+	// Positions lists the positions of the events in (after, upto], for the look-back, in order, duplicates included. A row that a filter leaves out
+	// is no event, here and for Count, Page and Peek; Detect and Oldest tell of all rows that are there.
 	Positions(ctx context.Context, t *Captured, after, upto change.Position) ([]change.Position, error)
 	// Count is len(Positions) without reading them.
 	Count(ctx context.Context, t *Captured, after, upto change.Position) (int64, error)
@@ -48,6 +49,7 @@ type Captured struct {
 	Identity  string         // the change table's catalog identity
 	Succeeded []string       // identities of change tables that it follows as planned, and whose rows are still read
 	HasTx     bool           // rows carry a transaction id
+	Filter    string         // SQL predicate that the rows of the change table must meet to be events; empty = all are
 	PageBytes int            // how many bytes a page may hold before it ends early; 0 = DefaultPageBytes
 	KeepBad   bool           // give rows that cannot be decoded as bad events (change.Event) instead of ending the page before them
 	Reader    any            // the layout's own compiled statements
@@ -74,6 +76,9 @@ type Page struct {
 	More   bool // rows may remain up to the asked position
 	Cut    bool // it ended at its byte limit
 	Arena  change.Arena
+	// Passed is where reading goes on where a filter may have left rows out: every row up to it is an event of the page or was left out. Empty where
+	// no filter is in force, or where the last event tells.
+	Passed change.Position
 	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
 	Skipped map[string]int
 	// Failed is the error that ended the page early: the event after the last one cannot be read (fault.Poison). The events before it
@@ -97,6 +102,9 @@ type Clocked interface {
 	// Closed gives the end of the newest closed change-data partition as a position.
 	Closed(ctx context.Context) (upto change.Position, ok bool, err error)
 }
+
+// SkippedFilter is the policy under which rows are counted that a filter leaves out.
+const SkippedFilter = "filter"
 
 // Skip counts rows that a policy left out of the page.
 func (p *Page) Skip(policy string, n int) {

@@ -15,7 +15,7 @@ import (
 // that grows with their cost.
 func (p *Poller) lookBack(ctx context.Context, t Progress, n *Newest) (change.Position, bool, error) {
 	id := t.Captured.Table.ID
-	if p.options.Lookback <= 0 || p.checks[id].After(p.turn) || t.Recent.Rows() == 0 {
+	if p.options.Lookback <= 0 || p.checks[id].After(p.turn) || t.Recent.Empty() {
 		return "", false, nil
 	}
 	begin := p.options.Now()
@@ -42,7 +42,7 @@ func (p *Poller) takeTurns(tables []Progress) {
 		if _, seen := p.checks[id]; !seen {
 			p.checks[id] = now.Add(p.options.CheckEach + time.Duration(i)) // no two at the same moment
 		}
-		if at := p.checks[id]; !at.After(now) && t.Recent.Rows() > 0 {
+		if at := p.checks[id]; !at.After(now) && !t.Recent.Empty() {
 			due = append(due, at)
 		}
 	}
@@ -64,13 +64,22 @@ func (p *Poller) check(ctx context.Context, t Progress, newest *Newest) (change.
 	if err != nil {
 		return "", false, err
 	}
-	late, found := firstUnpublished(floor, visible, t.Recent.Counts())
-	if found && !t.Chosen && visible[len(visible)-1] != t.After {
-		// The row at the position has gone and others have come below it: they are not late, the table is another than it was.
+	published := t.Recent.Counts()
+	late, found := firstUnpublished(floor, visible, published)
+	if found && !t.Chosen && visible[len(visible)-1] < highestOf(published) {
+		// The newest published row has gone and others have come below it: they are not late, the table is another than it was.
 		newest.Reset = &Reset{Kind: ResetRewound, From: lastGood(newest.Position, visible[0], t.After), To: t.After}
 		return "", false, nil
 	}
 	return late, found, nil
+}
+
+// highestOf is the highest of the published positions: the table's own, unless rows that a filter leaves out followed.
+func highestOf(published map[change.Position]int) (highest change.Position) {
+	for p := range published {
+		highest = max(highest, p)
+	}
+	return highest
 }
 
 // firstUnpublished gives the last published position before the first unpublished row among visible ones, which are in order.

@@ -21,12 +21,16 @@ type Merge struct {
 	last   *cursor // the cursor whose event was given last: it moves on at the next call
 	failed []*change.TableError
 	skips  map[change.TableID]map[string]int
+	// Quiet is called between pages of which a filter has left out everything: reading goes on for long then without an event. nil = nobody asks. Its error
+	// ends the merge.
+	Quiet  func() error
+	passed map[change.TableID]change.Position // by table with a filter: rows up to there were given or left out
 }
 
 // Read starts reading a window. Close must be called.
 func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Merge{poller: p, ctx: ctx, cancel: cancel, skips: make(map[change.TableID]map[string]int)}
+	m := &Merge{poller: p, ctx: ctx, cancel: cancel, skips: make(map[change.TableID]map[string]int), passed: make(map[change.TableID]change.Position)}
 	share := DefaultPageBytes
 	if n := len(w.readings); n > 0 && p.options.MaxBytes > 0 {
 		share = min(share, p.options.MaxBytes/(2*n))
@@ -116,6 +120,10 @@ func (m *Merge) ended(c *cursor) bool {
 	case c.page.Failed != nil:
 		m.leave(c, c.page.Failed)
 		return true
+	case c.page.Passed != "":
+		m.passed[c.captured.Table.ID] = c.page.Passed
+	}
+	switch {
 	case c.page.More:
 		return false
 	case c.then == nil:
@@ -135,7 +143,7 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 			return m.classify(c, result.err)
 		}
 		m.count(c, result.page)
-		if result.page.More && len(result.page.Events) == 0 && result.page.Failed == nil {
+		if result.page.More && len(result.page.Events) == 0 && result.page.Failed == nil && result.page.Passed == "" {
 			return fault.New(fault.Retry, "read "+c.captured.Changes.String(), errors.New("rows vanished while they were read"), "")
 		}
 		c.take(result.page)
@@ -148,6 +156,11 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 		}
 		if m.ended(c) {
 			return nil
+		}
+		if m.Quiet != nil && c.page.Passed != "" {
+			if err := m.Quiet(); err != nil {
+				return err
+			}
 		}
 		result = <-c.next
 	}
@@ -194,6 +207,9 @@ func (m *Merge) Failures() []*change.TableError {
 
 // Skipped gives, by table and policy, how many rows a source policy has left out so far.
 func (m *Merge) Skipped() map[change.TableID]map[string]int { return m.skips }
+
+// Passed gives, by table with a filter, up to where all rows have been given or left out.
+func (m *Merge) Passed() map[change.TableID]change.Position { return m.passed }
 
 // Drop leaves out the rest of a table whose last event could not be used.
 func (m *Merge) Drop(id change.TableID) {
@@ -267,6 +283,7 @@ func (c *cursor) take(page *Page) {
 	if n := len(page.Events); n > 0 {
 		c.after = page.Events[n-1].Position
 	}
+	c.after = max(c.after, page.Passed)
 }
 
 // skipPublished passes events that the look-back knows as published.

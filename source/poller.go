@@ -11,15 +11,17 @@ import (
 
 // Options of a poller. See the configuration reference for the defaults.
 type Options struct {
-	Horizon   HorizonOptions
-	PageRows  int  // rows per page
-	KeepBad   bool // see Captured and Chunk
-	MaxBytes  int  // memory for pages of all tables together (I10)
-	Parallel  int  // pages read at the same time
-	Lookback  time.Duration
-	Log       *slog.Logger
-	Now       func() time.Time // time.Now where nil
-	CheckEach time.Duration    // shortest time between two look-back checks of a table; 1 s where zero
+	Horizon  HorizonOptions
+	PageRows int  // rows per page
+	KeepBad  bool // see Captured and Chunk
+	MaxBytes int  // memory for pages of all tables together (I10)
+	Parallel int  // pages read at the same time
+	// LoadFilter gives the SQL predicate that the rows of a base table must meet to be loaded, empty for all; nil = all rows of all tables.
+	LoadFilter func(change.TableID) string
+	Lookback   time.Duration
+	Log        *slog.Logger
+	Now        func() time.Time // time.Now where nil
+	CheckEach  time.Duration    // shortest time between two look-back checks of a table; 1 s where zero
 }
 
 // Poller reads the change tables of one task. Its methods belong to one goroutine.
@@ -79,6 +81,8 @@ type Recent interface {
 	Floor() change.Position
 	Rows() int
 	Counts() map[change.Position]int
+	// Empty tells that nothing lies above the floor: neither a published row nor one that a filter left out.
+	Empty() bool
 }
 
 // Progress says how far a table has been published.
@@ -228,6 +232,14 @@ func (p *Poller) FirstDDL(ctx context.Context, t *Captured, after change.Positio
 // PeekBeyond finds the first event beyond a window: its position and transaction, empty if there is none.
 func (p *Poller) PeekBeyond(ctx context.Context, w *Window) (change.Position, []byte, error) {
 	return p.layout.Peek(ctx, w.beyond, w.Upto)
+}
+
+// FilterFault says of an error of reading a table where a filter is in force that the filter may be the cause; nil stays nil.
+func FilterFault(t *Captured, err error) error {
+	if t.Filter == "" || fault.ClassOf(err) != fault.Table {
+		return err
+	}
+	return fault.New(fault.Table, "", err, "is the predicate of source.filters right for "+t.Changes.String()+"?")
 }
 
 // TableFault marks an error as its table's own where its class says that the others can go on.

@@ -49,6 +49,7 @@ type Table struct {
 	Identity  string          // of the change table
 	Seen      change.Position // the newest row that was seen, published or not
 	Purged    bool            // the row at Position was seen to have gone from the change table, when nothing was unread
+	Filter    string          // digest of the row filter that the look-back was filled under; empty = none
 	Window    Window
 	Load      *Load // nil before the first
 
@@ -70,6 +71,7 @@ type Structure struct {
 	Upto    change.Position // of the last row that has this structure; empty for the newest
 	Columns []change.Column
 	Memo    []byte // the layout's own: see source.Captured
+	Shape   string // what the rules of columns make of it: see values.Plan.Shape
 
 	dirty bool
 }
@@ -126,6 +128,7 @@ type tableRecord struct {
 	Identity  string          `json:"identity,omitempty"`
 	Seen      change.Position `json:"seen,omitempty"`
 	Purged    bool            `json:"purged,omitempty"`
+	Filter    string          `json:"filter,omitempty"`
 
 	Transactions []Transaction `json:"transactions,omitempty"`
 }
@@ -140,6 +143,7 @@ type structureRecord struct {
 	Upto    change.Position `json:"upto,omitempty"`
 	Columns []change.Column `json:"columns"`
 	Memo    []byte          `json:"memo,omitempty"`
+	Shape   string          `json:"shape,omitempty"`
 }
 
 // Keys of the entries. What belongs to a shard is "task" and "layout", with "/<shard>" behind it from shard 1 on. Tables are "table/<schema>/<name>", their structures "structure/<schema>/<name>/<version>", their look-back segments
@@ -224,7 +228,7 @@ func (s *State) decodeTable(key string, value []byte) error {
 	}
 	t := s.Table(id)
 	t.Position, t.Verified, t.Announced, t.Identity = r.Position, r.Verified, r.Announced, r.Identity
-	t.Seen, t.Purged, t.Transactions = r.Seen, r.Purged, r.Transactions
+	t.Seen, t.Purged, t.Filter, t.Transactions = r.Seen, r.Purged, r.Filter, r.Transactions
 	t.Window.floor = r.Floor
 	return nil
 }
@@ -242,7 +246,7 @@ func (s *State) decodeStructure(key string, value []byte) error {
 		return errors.New("it has no columns")
 	}
 	t := s.Table(id)
-	t.Structures = append(t.Structures, &Structure{Version: version, Upto: r.Upto, Columns: r.Columns, Memo: r.Memo})
+	t.Structures = append(t.Structures, &Structure{Version: version, Upto: r.Upto, Columns: r.Columns, Memo: r.Memo, Shape: r.Shape})
 	sort.Slice(t.Structures, func(i, j int) bool { return t.Structures[i].Version < t.Structures[j].Version })
 	return nil
 }
@@ -327,7 +331,7 @@ func (t *Table) structures(dst []Entry, prefix string) []Entry {
 	t.gone = nil
 	for _, s := range t.Structures {
 		if s.dirty {
-			value, _ := json.Marshal(structureRecord{V: stateVersion, Upto: s.Upto, Columns: s.Columns, Memo: s.Memo})
+			value, _ := json.Marshal(structureRecord{V: stateVersion, Upto: s.Upto, Columns: s.Columns, Memo: s.Memo, Shape: s.Shape})
 			dst = append(dst, Entry{Key: prefix + strconv.Itoa(s.Version), Value: value})
 			s.dirty = false
 		}
@@ -338,7 +342,7 @@ func (t *Table) structures(dst []Entry, prefix string) []Entry {
 func (t *Table) encode() []byte {
 	out, _ := json.Marshal(tableRecord{
 		V: t.version(), Schema: t.ID.Schema, Name: t.ID.Name, Position: t.Position, Floor: t.Window.floor, Verified: t.Verified,
-		Announced: t.Announced, Identity: t.Identity, Seen: t.Seen, Purged: t.Purged, Transactions: t.Transactions,
+		Announced: t.Announced, Identity: t.Identity, Seen: t.Seen, Purged: t.Purged, Filter: t.Filter, Transactions: t.Transactions,
 	})
 	return out
 }

@@ -19,8 +19,18 @@ type Window struct {
 	floor    change.Position // what lies at or below is final
 	segments []*segment      // oldest first; the last one is open
 	next     int             // id of the next segment
+	passes   []pass          // positions that the table came to without publishing, oldest first; a restart forgets them
 	gone     []int           // segments to delete from the store
 }
+
+// pass is a position behind rows that a filter has left out.
+type pass struct {
+	at   change.Position
+	when time.Time
+}
+
+// mostPasses bounds them; where there are more, every other is forgotten, which makes the look-back longer, never shorter.
+const mostPasses = 64
 
 type segment struct {
 	id        int
@@ -34,6 +44,20 @@ const segmentSize = 2000
 
 // Floor is the position at or below which the window knows nothing.
 func (w *Window) Floor() change.Position { return w.floor }
+
+// Pass notes that the table has come to a position without publishing: rows that turn up below it are late all the same, until it has expired.
+func (w *Window) Pass(p change.Position, now time.Time) {
+	if len(w.passes) == mostPasses {
+		for i := range mostPasses / 2 {
+			w.passes[i] = w.passes[2*i+1]
+		}
+		w.passes = w.passes[:mostPasses/2]
+	}
+	w.passes = append(w.passes, pass{p, now})
+}
+
+// Empty tells that there is nothing above the floor that a late row could lie below.
+func (w *Window) Empty() bool { return len(w.passes) == 0 && w.Rows() == 0 }
 
 // Rows is how many published events lie above the floor.
 func (w *Window) Rows() int {
@@ -92,6 +116,9 @@ func (w *Window) Expire(before time.Time, most int) {
 	for len(w.segments) > 0 && (w.segments[0].newest.Before(before) || size > most) {
 		size -= w.drop()
 	}
+	for len(w.passes) > 0 && w.passes[0].when.Before(before) {
+		w.floor, w.passes = max(w.floor, w.passes[0].at), w.passes[1:]
+	}
 }
 
 // Shrink gives up the oldest segments of all windows while these hold more than most positions together, so that the number of tables
@@ -132,7 +159,7 @@ func (w *Window) Forget(floor change.Position) {
 // Restart forgets everything and sets the floor, also downwards.
 func (w *Window) Restart(floor change.Position) {
 	w.Expire(time.Time{}, 0)
-	w.floor = floor
+	w.floor, w.passes = floor, nil
 }
 
 // entries appends the store entries of what changed since the last call.

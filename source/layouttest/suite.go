@@ -44,6 +44,10 @@ func RunQlik(t *testing.T, open func(t *testing.T) Bench) {
 		{"Keys", checkKeys},
 		{"PositionsCountPeek", checkPositions},
 		{"ControlTables", checkControlTables},
+		{"Filter", checkFilter},
+		{"FilterOfReplayedRows", checkFilterReplayed},
+		{"FilterAndOrphans", checkFilterOrphans},
+		{"WrongFilter", checkFilterWrong},
 	}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {

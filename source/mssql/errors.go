@@ -35,6 +35,9 @@ var verdicts = map[int32]verdict{
 	229: denied, 230: denied, 300: denied, 916: denied,
 	102: refused, 156: refused, 170: refused, 195: refused, 206: refused, 220: refused, 232: refused, 241: refused, 242: refused, 244: refused, 245: refused,
 	248: refused, 295: refused, 8114: refused, 8115: refused, 8169: refused,
+	// In an expression of the user's: see source.filters.
+	105: refused, 147: refused, 174: refused, 189: refused, 305: refused, 306: refused, 402: refused, 403: refused, 468: refused, 535: refused, 537: refused,
+	4121: refused, 4145: refused, 8116: refused, 8117: refused, 8134: refused,
 	1205: victim, 1222: {fault.Retry, "a writer holds a lock for long; see Config.LockTimeout"}, 3960: victim, 601: victim,
 	-2: victim, 596: victim, 6005: away, 10053: victim, 10054: victim, 10060: victim,
 	921: away, 922: away, 924: away, 927: away, 942: away, 945: away, 952: away, 976: away, 978: away, 979: away, 983: away,

@@ -18,6 +18,7 @@ var (
 	login   = verdict{fault.Fatal, "check user, password and from which hosts the user may connect"}
 	missing = verdict{fault.Table, "was the table or column dropped or renamed?"}
 	denied  = verdict{fault.Table, "GRANT SELECT on the table to the user"}
+	refused = verdict{fault.Table, ""} // the server does not take an expression, or cannot compute it for a row
 	busy    = verdict{fault.Retry, "the server or the user has no connection left"}
 )
 
@@ -33,7 +34,8 @@ var verdicts = map[uint16]verdict{
 	3118: login, 4151: login, // locked accounts
 	1142: denied, 1143: denied,
 	1051: missing, 1054: missing, 1109: missing, 1146: missing, 1932: missing,
-	1064: {fault.Table, ""}, // syntax
+	1064: refused, // syntax
+	1139: refused, 1210: refused, 1241: refused, 1305: refused, 1582: refused, 1583: refused, 1630: refused, 1690: refused, 4078: refused, 4079: refused,
 	1356: {fault.Table, "the view refers to something that is not there or not allowed"},
 	1267: {fault.Table, "the change sequence column has an unusual collation"},
 	1194: {fault.Table, "REPAIR TABLE"}, 1195: {fault.Table, "REPAIR TABLE"},

@@ -158,6 +158,9 @@ func (l *Layout) capture(c candidate, relations map[change.TableID]*source.Relat
 // read compiles a table's reader.
 func (l *Layout) read(p *physical, t *change.Table, m memo) (*source.Captured, error) {
 	captured := &source.Captured{Table: t, Changes: p.candidate.changes, Identity: p.changes.Identity, HasTx: p.headers.transactionID != nil, PageBytes: l.options.PageBytes, Memo: m.encode()}
+	if l.options.Filter != nil {
+		captured.Filter = l.options.Filter(t.ID)
+	}
 	r, err := newReader(l, captured, p, m)
 	if err != nil {
 		return nil, err

@@ -211,7 +211,10 @@ func (r *reader) addGroup(ctx context.Context, page *source.Page, sequence strin
 	}
 	pairs := r.pair(events, befores)
 	for i, row := range events {
-		if err := r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:]), r.image(&page.Arena, pairs[i])); err != nil {
+		if r.filtered() && row[r.slots.marker].Num == 0 {
+			continue // paired all the same: its before-image is nobody else's
+		}
+		if err := r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, pairs[i])); err != nil {
 			return err
 		}
 	}
@@ -245,8 +248,8 @@ func (r *reader) pair(events, befores [][]change.Value) [][]change.Value {
 	out, used := make([][]change.Value, len(events)), make([]bool, len(befores))
 	take := func(i int, fits func(before []change.Value) bool) {
 		for j, b := range befores {
-			if out[i] == nil && !used[j] && fits(b[r.slots.data:]) {
-				out[i], used[j] = b[r.slots.data:], true
+			if image := b[r.slots.data:r.slots.marker]; out[i] == nil && !used[j] && fits(image) {
+				out[i], used[j] = image, true
 			}
 		}
 	}

@@ -31,6 +31,8 @@ type Options struct {
 	Orphans       OrphanPolicy
 	Ignore        []string // columns of change tables that are not data
 	PageBytes     int      // see source.Captured
+	// Filter gives the SQL predicate that the rows of a table's change table must meet to be events, empty for all; nil = all rows of all tables.
+	Filter func(base change.TableID) string
 }
 
 func (o Options) withDefaults() Options {

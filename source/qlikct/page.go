@@ -14,14 +14,20 @@ import (
 // Page reads one page: it looks how far the next rows reach and reads the joined rows up to that sequence, so that neither rows of equal
 // sequence nor a before/update pair are ever split (I7).
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
-	r := readerOf(t)
+	page, err := readerOf(t).page(ctx, after, upto, limit)
+	return page, source.FilterFault(t, err)
+}
+
+func (r *reader) page(ctx context.Context, after, upto change.Position, limit int) (*source.Page, error) {
 	page := &source.Page{}
 	r.bad = nil
 	reach, err := r.reach(ctx, after, upto, r.fitting(limit))
 	if err != nil || reach.rows == 0 {
 		return page, err
 	}
-	page.More = reach.more
+	if page.More = reach.more; r.filtered() {
+		page.Passed = reach.newest
+	}
 	rows, err := r.readRows(ctx, page, after, reach.upto)
 	if err != nil {
 		return nil, err
@@ -37,9 +43,10 @@ func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto chang
 
 // reach is the range of a page.
 type reach struct {
-	upto change.Position
-	rows int64
-	more bool // rows may remain behind it
+	upto   change.Position
+	newest change.Position // of the rows that were there when it was looked for
+	rows   int64
+	more   bool // rows may remain behind it
 }
 
 func (r *reader) reach(ctx context.Context, after, upto change.Position, limit int) (reach, error) {
@@ -48,9 +55,9 @@ func (r *reader) reach(ctx context.Context, after, upto change.Position, limit i
 	if err != nil {
 		return reach{}, err
 	}
-	out := reach{upto: upto, rows: row[1].Num}
+	out := reach{upto: upto, newest: change.Position(row[0].Raw), rows: row[1].Num}
 	if out.rows >= int64(limit) {
-		out.upto, out.more = change.Position(row[0].Raw), true
+		out.upto, out.more = out.newest, true
 	}
 	return out, nil
 }
@@ -238,20 +245,29 @@ func (r *reader) addRow(page *source.Page, row []change.Value) error {
 // must not vanish (I3). It counts after the reading, so that rows that come meanwhile can only raise a question, not answer one.
 func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
 	if page.Failed != nil || page.Cut {
+		page.Passed = ""
 		if len(page.Events) == 0 {
 			return nil
 		}
 		upto = page.Events[len(page.Events)-1].Position
 	}
-	read := int64(len(page.Events))
+	pairs := int64(0)
 	for i := range page.Events {
 		if page.Events[i].Op == change.OpUpdate && page.Events[i].Before != nil {
-			read++
+			pairs++
 		}
 	}
-	rows, err := r.countOf(ctx, r.q.rows, after, upto)
-	if err != nil || rows <= read {
+	var arena change.Arena
+	row, _, err := queryRow(ctx, r.q.rows, &arena, 2, string(after), string(upto))
+	if err != nil {
 		return err
+	}
+	events, befores := row[0].Num-row[1].Num, row[1].Num
+	if left := events - int64(len(page.Events)); r.filtered() && left > 0 {
+		page.Skip(source.SkippedFilter, int(left)) // their before-images are left out with them
+	}
+	if befores <= pairs {
+		return nil
 	}
 	return r.takeOrphans(ctx, page, after, upto)
 }

@@ -48,7 +48,7 @@ func newReader(l *Layout, captured *source.Captured, p *physical, m memo) (*read
 		return nil, err
 	}
 	r := &reader{layout: l, captured: captured, table: t, h: p.headers, physical: p, places: places, maskBits: m.Ordinals, isHeader: m.Headers}
-	r.q = newStatements(l.engine, captured.Changes, read, p.headers)
+	r.q = newStatements(l.engine, captured, read, p.headers)
 	r.placeSlots(len(read))
 	r.lob, r.notNull, r.inKey = make([]bool, len(t.Columns)), make([]bool, len(t.Columns)), make([]bool, len(t.Columns))
 	for i, c := range t.Columns {
@@ -93,8 +93,15 @@ func (r *reader) placeSlots(columns int) {
 	}
 }
 
-func (r *reader) pageWidth() int  { return r.slots.end }
-func (r *reader) groupWidth() int { return r.slots.marker }
+func (r *reader) pageWidth() int { return r.slots.end }
+func (r *reader) groupWidth() int {
+	if r.filtered() {
+		return r.slots.marker + 1
+	}
+	return r.slots.marker
+}
+
+func (r *reader) filtered() bool { return r.captured.Filter != "" }
 
 func readerOf(t *source.Captured) *reader { return t.Reader.(*reader) }
 

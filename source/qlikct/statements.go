@@ -13,10 +13,10 @@ type statements struct {
 	bound     source.Statement // after, upto, limit: newest sequence among the next rows, and their number
 	page      source.Statement // after, upto, after, upto: events with their before-images, by left self-join
 	befores   source.Statement // after, upto: before-images in order; only for tables too wide for the join to show them
-	group     source.Statement // position: all rows of one sequence, before-images included
+	group     source.Statement // position: all rows of one sequence, before-images included; with a filter each says whether it meets it
 	positions source.Statement // after, upto
 	count     source.Statement // after, upto
-	rows      source.Statement // after, upto: number of rows, before-images included
+	rows      source.Statement // after, upto: number of rows, before-images included, and of before-images
 	orphans   source.Statement // after, upto, limit: sequences of before-images without update
 	peek      source.Statement // after, limit
 	oldest    source.Statement // position: the lowest sequence, and whether the position is there
@@ -28,6 +28,8 @@ type builder struct {
 	dialect source.Dialect
 	h       *headers
 	table   string
+	kept    string // what stands for the table where only rows that meet the filter count
+	filter  string
 	data    []change.Column
 	n       int // arguments written so far
 }
@@ -121,7 +123,7 @@ func (b *builder) pageQuery() (string, []change.Column) {
 	seq := b.dialect.Quote(b.h.sequence.Name)
 	on := fmt.Sprintf(join, seq, seq, b.isBefore("r"), b.between("r"))
 	where := b.between("l") + " AND " + b.isEvent("l")
-	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l LEFT JOIN " + b.table + " r ON " + on +
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.kept + " l LEFT JOIN " + b.table + " r ON " + on +
 		" WHERE " + where + " ORDER BY " + b.sequence("l")
 	return text, columns
 }
@@ -139,24 +141,29 @@ func (b *builder) boundQuery() (string, []change.Column) {
 
 func (b *builder) groupQuery() (string, []change.Column) {
 	list, columns := b.selectList("l", true)
-	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.sequence("l") + " = " + b.param(source.ArgText)
+	from := b.table
+	if b.filter != "" {
+		list, columns = append(list, "l."+keptName), append(columns, change.Column{Name: keptName, Type: change.Type{Kind: change.Int8}})
+		from = "(SELECT t.*, CASE WHEN (" + b.filter + ") THEN 1 ELSE 0 END AS " + keptName + " FROM " + b.table + " t)"
+	}
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + from + " l WHERE " + b.sequence("l") + " = " + b.param(source.ArgText)
 	return text, columns
 }
 
 var countColumn = change.Column{Name: "n", Type: change.Type{Kind: change.Int8}}
 
 func (b *builder) positionsQuery() (string, []change.Column) {
-	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isEvent("l") +
+	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.kept + " l WHERE " + b.between("l") + " AND " + b.isEvent("l") +
 		" ORDER BY " + b.sequence("l")
 	return text, []change.Column{*b.h.sequence}
 }
 
 func (b *builder) countQuery() (string, []change.Column) {
-	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isEvent("l"), []change.Column{countColumn}
+	return "SELECT COUNT(*) FROM " + b.kept + " l WHERE " + b.between("l") + " AND " + b.isEvent("l"), []change.Column{countColumn}
 }
 
 func (b *builder) rowsQuery() (string, []change.Column) {
-	return "SELECT COUNT(*) FROM " + b.table + " l WHERE " + b.between("l"), []change.Column{countColumn}
+	return "SELECT COUNT(*), COUNT(CASE WHEN " + b.isBefore("l") + " THEN 1 END) FROM " + b.table + " l WHERE " + b.between("l"), []change.Column{countColumn, countColumn}
 }
 
 func (b *builder) orphansQuery() (string, []change.Column) {
@@ -171,7 +178,7 @@ func (b *builder) peekQuery() (string, []change.Column) {
 	if b.h.transactionID != nil {
 		list, columns = append(list, b.column("l", b.h.transactionID)), append(columns, *b.h.transactionID)
 	}
-	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.sequence("l") + " > " + b.param(source.ArgText) +
+	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.kept + " l WHERE " + b.sequence("l") + " > " + b.param(source.ArgText) +
 		" AND " + b.isEvent("l") + " ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
 	return text, columns
 }
@@ -193,13 +200,25 @@ func (b *builder) newestArm() string {
 	return "MAX(" + seq + ") AS newest, " + nulls + " AS nulls FROM " + b.table + " l"
 }
 
-func newStatements(engine source.Engine, changes change.TableID, data []change.Column, h *headers) statements {
+// keptName is the column of the group query that says whether a row meets the filter.
+const keptName = "ctbridge_kept"
+
+// newBuilder begins a query. The filter is the user's own SQL; t stands for the change table in it, and what it is put into has no other table, so that
+// column names need no qualifier.
+func newBuilder(engine source.Engine, t *source.Captured, data []change.Column, h *headers) *builder {
+	b := &builder{dialect: engine, h: h, table: engine.Table(t.Changes), data: data, filter: t.Filter}
+	if b.kept = b.table; b.filter != "" {
+		b.kept = "(SELECT t.* FROM " + b.table + " t WHERE (" + b.filter + "))"
+	}
+	return b
+}
+
+func newStatements(engine source.Engine, t *source.Captured, data []change.Column, h *headers) statements {
 	prepare := func(query func(*builder) (string, []change.Column)) source.Statement {
-		b := &builder{dialect: engine, h: h, table: engine.Table(changes), data: data}
-		text, columns := query(b)
+		text, columns := query(newBuilder(engine, t, data, h))
 		return engine.Prepare(text, columns)
 	}
-	b := &builder{dialect: engine, h: h, table: engine.Table(changes)}
+	b := newBuilder(engine, t, nil, h)
 	s := statements{
 		bound:     prepare((*builder).boundQuery),
 		page:      prepare((*builder).pageQuery),

@@ -8,6 +8,18 @@ import (
 	"ctbridge/source"
 )
 
+// add appends the event of a row, unless the filter leaves it out. It has been paired by then: its before-image is nobody else's.
+func (r *reader) add(page *source.Page, s *span, row, before []change.Value) {
+	if s.filtered {
+		page.Passed = keyOf(row).event()
+		if row[s.marker()-1].Num == 0 {
+			page.Skip(source.SkippedFilter, 1)
+			return
+		}
+	}
+	r.addEvent(page, s, row, before)
+}
+
 // addEvent appends the event of a row; before is the data of an update's before-image, nil where there is none.
 func (r *reader) addEvent(page *source.Page, s *span, row, before []change.Value) {
 	k := keyOf(row)

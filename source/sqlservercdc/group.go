@@ -27,7 +27,7 @@ func (r *reader) whole(ctx context.Context, page *source.Page, s *span, k key, n
 	var group [][]change.Value
 	var unread error // a row cannot be decoded: its event is a bad one (source.Captured.KeepBad)
 	for rows.Next() {
-		row := page.Arena.Values(slotData + len(s.read))
+		row := page.Arena.Values(s.marker())
 		err := rows.Scan(row, &page.Arena)
 		if fault.ClassOf(err) == fault.Poison {
 			err = r.bad(row, err)
@@ -73,7 +73,7 @@ func (r *reader) addGroup(page *source.Page, s *span, group [][]change.Value, w 
 			before, befores = r.take(s, befores, row)
 		}
 		if p := keyOf(row).event(); p > w.after && p <= w.upto {
-			r.addEvent(page, s, row, before)
+			r.add(page, s, row, before)
 		}
 	}
 	if len(befores) > 0 {

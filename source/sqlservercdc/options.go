@@ -41,13 +41,15 @@ type Observer interface {
 
 // Options of the layout. The zero value of a field means its default.
 type Options struct {
-	Tables         Tables
-	Keys           map[change.TableID][]string  // key columns where the catalog tells none
-	Schema         string                       // of the change tables, default "cdc"
-	Zone           *time.Location               // of the server's clock, default UTC
-	Unsupported    UnsupportedPolicy            // of types and columns that have none of their own
-	ByType         map[string]UnsupportedPolicy // by the type's name, in lower case
-	ByColumn       func(table change.TableID, column string) (UnsupportedPolicy, bool)
+	Tables      Tables
+	Keys        map[change.TableID][]string  // key columns where the catalog tells none
+	Schema      string                       // of the change tables, default "cdc"
+	Zone        *time.Location               // of the server's clock, default UTC
+	Unsupported UnsupportedPolicy            // of types and columns that have none of their own
+	ByType      map[string]UnsupportedPolicy // by the type's name, in lower case
+	ByColumn    func(table change.TableID, column string) (UnsupportedPolicy, bool)
+	// Filter gives the SQL predicate that the rows of a table's change table must meet to be events, empty for all; nil = all rows of all tables.
+	Filter         func(base change.TableID) string
 	CaptureTimeout time.Duration // how long the newest LSN may stand still, default 15 min
 	PageBytes      int           // see source.Captured
 	Observer       Observer      // nil = nobody listens

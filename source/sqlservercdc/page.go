@@ -12,8 +12,8 @@ import (
 	"ctbridge/source"
 )
 
-// The places of the columns in a row that a page reads: the order key, the update mask, the data; behind them, of a row that has a before-image, a
-// marker and the before-image's data.
+// The places of the columns in a row that a page reads: the order key, the update mask, the data; with a filter, whether the row meets it; behind them, of
+// a row that has a before-image, a marker and the before-image's data.
 const (
 	slotMask = 4
 	slotData = 5
@@ -22,7 +22,11 @@ const (
 // Page reads the next events in order, each update joined with its before-image (I7). Rows of one commit LSN, command and sequence value are one
 // group; it is never split between pages.
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
-	r := readerOf(t)
+	page, err := readerOf(t).page(ctx, after, upto, limit)
+	return page, source.FilterFault(t, err)
+}
+
+func (r *reader) page(ctx context.Context, after, upto change.Position, limit int) (*source.Page, error) {
 	page := &source.Page{}
 	for _, s := range r.spans {
 		low, high := s.clip(after, upto)
@@ -79,7 +83,7 @@ func (r *reader) scan(ctx context.Context, page *source.Page, s *span, args []an
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	limit := int(args[len(args)-1].(int64))
-	scratch := make([]change.Value, slotData+2*len(s.read)+1)
+	scratch := make([]change.Value, s.marker()+1+len(s.read))
 	for rows.Next() {
 		scanned := rows.Scan(scratch, &page.Arena)
 		switch {
@@ -130,7 +134,7 @@ func (r *reader) fitting(limit int) int {
 
 // keep copies a scanned row into the arena, without the columns of a before-image that is not there.
 func (s *span) keep(scratch []change.Value, arena *change.Arena) []change.Value {
-	marker := slotData + len(s.read)
+	marker := s.marker()
 	if scratch[marker].Kind == change.KindNull {
 		scratch = scratch[:marker]
 	}
@@ -199,7 +203,7 @@ func simple(s *span, group [][]change.Value) bool {
 
 // addJoined makes the events of a group from its joined rows.
 func (r *reader) addJoined(page *source.Page, s *span, group [][]change.Value) error {
-	marker := slotData + len(s.read)
+	marker := s.marker()
 	for _, row := range group {
 		var before []change.Value
 		switch row[3].Num {
@@ -213,7 +217,7 @@ func (r *reader) addJoined(page *source.Page, s *span, group [][]change.Value) e
 		default:
 			return r.badOperation(row)
 		}
-		r.addEvent(page, s, row, before)
+		r.add(page, s, row, before)
 	}
 	return nil
 }

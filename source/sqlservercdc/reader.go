@@ -28,6 +28,7 @@ type span struct {
 	*part
 	from, to change.Position // after from, up to to; to is empty for the newest instance
 	q        statements
+	filtered bool  // rows tell whether they meet the filter
 	places   []int // by column of the reader's table: its place among the columns that are read, -1 = not captured
 }
 
@@ -35,7 +36,7 @@ func newReader(l *Layout, c *source.Captured, p *physical) *reader {
 	t := c.Table
 	r := &reader{layout: l, captured: c, table: t, physical: p}
 	for n, part := range p.parts {
-		s := &span{part: part, from: p.from(n), q: newStatements(l.engine, part, l.options.Schema)}
+		s := &span{part: part, from: p.from(n), filtered: c.Filter != "", q: newStatements(l.engine, part, l.options.Schema, c.Filter)}
 		if n+1 < len(p.parts) {
 			s.to = p.from(n + 1)
 		}
@@ -97,6 +98,12 @@ func (l *Layout) Positions(ctx context.Context, t *source.Captured, after, upto 
 
 // Oldest gives the position of the first row that is there, and whether there is one at a position.
 func (l *Layout) Oldest(ctx context.Context, t *source.Captured, at change.Position) (change.Position, bool, error) {
+	if t.Filter != "" { // what is there, whether it is an event or not
+		all := *t
+		all.Filter = ""
+		all.Reader = newReader(l, &all, readerOf(t).physical)
+		t = &all
+	}
 	var oldest change.Position
 	page, err := l.Page(ctx, t, "", endOf(strings.Repeat("f", lsnDigits)), 1)
 	if err != nil {
@@ -110,6 +117,14 @@ func (l *Layout) Oldest(ctx context.Context, t *source.Captured, at change.Posit
 	}
 	here, err := l.Positions(ctx, t, startOf(lsnOf(at)), at)
 	return oldest, len(here) > 0 && here[len(here)-1] == at, errors.Join(page.Failed, err)
+}
+
+// marker is the place behind a row's own columns.
+func (s *span) marker() int {
+	if s.filtered {
+		return slotData + len(s.read) + 1
+	}
+	return slotData + len(s.read)
 }
 
 // clip cuts a range to what the span has.

@@ -12,6 +12,7 @@ import (
 type builder struct {
 	dialect source.Dialect
 	part    *part
+	filter  string
 	n       int // arguments written so far
 }
 
@@ -23,6 +24,33 @@ func (b *builder) param(kind source.ArgKind) string {
 func (b *builder) of(c *change.Column) string { return "l." + b.dialect.Quote(c.Name) }
 
 func (b *builder) table() string { return b.dialect.Table(b.part.changes) }
+
+// judged is the change table with a column that says whether a row meets the filter. All rows are read: only whole groups tell which before-image belongs
+// to which update. The filter is the user's own SQL; t stands for the change table in it, and names need no qualifier.
+func (b *builder) judged() string {
+	if b.filter == "" {
+		return b.table()
+	}
+	return "(SELECT t.*, CASE WHEN (" + b.filter + ") THEN 1 ELSE 0 END AS " + keptName + " FROM " + b.table() + " t)"
+}
+
+const keptName = "ctbridge_kept"
+
+// verdict adds what judged says of a row behind its data.
+func (b *builder) verdict(list []string, columns []change.Column) ([]string, []change.Column) {
+	if b.filter == "" {
+		return list, columns
+	}
+	return append(list, "l."+keptName), append(columns, column(keptName, change.Int8))
+}
+
+// kept is the change table without the rows that do not meet the filter.
+func (b *builder) kept() string {
+	if b.filter == "" {
+		return b.table()
+	}
+	return "(SELECT t.* FROM " + b.table() + " t WHERE (" + b.filter + "))"
+}
 
 // keyColumns are the columns of the order, in its order.
 func (b *builder) keyColumns() []*change.Column {
@@ -113,9 +141,10 @@ func (b *builder) page() (string, []change.Column) {
 		shown = append(shown, fmt.Sprintf("%s AS b%d", b.dialect.Column("r", c), i))
 		befores = append(befores, c)
 	}
+	list, columns = b.verdict(list, columns)
 	var selects []string
 	for _, arm := range b.arms() {
-		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+b.event()+b.order("l", "")+" "+
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.judged()+" l WHERE "+arm()+b.event()+b.order("l", "")+" "+
 			b.dialect.Limit(b.param(source.ArgInt)))
 	}
 	on := b.sameTuple("r") + " AND r." + b.dialect.Quote(h.operation.Name) + " = 3 AND " + b.of(h.operation) + " = 4 AND " + b.between("r")
@@ -158,6 +187,7 @@ func (b *builder) group(numbered bool) (string, []change.Column) {
 	for i := range b.part.read {
 		list, columns = append(list, b.dialect.Column("l", b.part.read[i])), append(columns, b.part.read[i])
 	}
+	list, columns = b.verdict(list, columns)
 	var conditions []string
 	for _, c := range b.tuple() {
 		switch {
@@ -169,7 +199,7 @@ func (b *builder) group(numbered bool) (string, []change.Column) {
 			conditions = append(conditions, b.of(c)+" IS NULL")
 		}
 	}
-	return "SELECT " + strings.Join(list, ", ") + " FROM " + b.table() + " l WHERE " + strings.Join(conditions, " AND ") + b.order("l", ""), columns
+	return "SELECT " + strings.Join(list, ", ") + " FROM " + b.judged() + " l WHERE " + strings.Join(conditions, " AND ") + b.order("l", ""), columns
 }
 
 // keyList selects the columns of the order: four, whatever the server has. as gives each a name of its own.
@@ -198,7 +228,7 @@ func (b *builder) positions() (string, []change.Column) {
 	list, columns := b.keyList(false)
 	var selects []string
 	for _, arm := range b.arms() {
-		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.table()+" l WHERE "+arm()+" AND "+b.of(b.part.headers.operation)+" <> 3")
+		selects = append(selects, "SELECT "+strings.Join(list, ", ")+" FROM "+b.kept()+" l WHERE "+arm()+" AND "+b.of(b.part.headers.operation)+" <> 3")
 	}
 	return "SELECT * FROM (" + b.dialect.Union(selects) + ") AS p" + b.order("p", ""), columns
 }
@@ -215,9 +245,9 @@ func (b *builder) commits(schema string) (string, []change.Column) {
 // statements are the compiled queries of one change table.
 type statements struct{ page, group, unnumbered, positions, commits source.Statement }
 
-func newStatements(engine source.Engine, p *part, schema string) statements {
+func newStatements(engine source.Engine, p *part, schema, filter string) statements {
 	prepare := func(query func(*builder) (string, []change.Column)) source.Statement {
-		text, columns := query(&builder{dialect: engine, part: p})
+		text, columns := query(&builder{dialect: engine, part: p, filter: filter})
 		return engine.Prepare(text, columns)
 	}
 	return statements{

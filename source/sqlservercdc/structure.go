@@ -89,6 +89,9 @@ func (l *Layout) read(p *physical, t *change.Table, memo []byte) (*source.Captur
 	for _, older := range p.parts[:len(p.parts)-1] {
 		out.Succeeded = append(out.Succeeded, strconv.FormatInt(older.instance.object, 10))
 	}
+	if l.options.Filter != nil {
+		out.Filter = l.options.Filter(t.ID)
+	}
 	out.Reader = newReader(l, out, p)
 	return out, nil
 }

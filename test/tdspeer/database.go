@@ -177,6 +177,8 @@ func failed(err error) Result {
 		return Fail(208, "Invalid object name: "+text)
 	case strings.Contains(text, "no such column"):
 		return Fail(207, "Invalid column name: "+text)
+	case strings.Contains(text, "no such function"):
+		return Fail(195, "not a recognized built-in function name: "+text)
 	case strings.Contains(text, "syntax error"):
 		return Fail(102, text)
 	}
