@@ -32,10 +32,13 @@ func Rooms() []Room {
 		{Path: "bridge/fault"},
 
 		// The runner and what it asks for. It knows seams, never implementations.
-		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "bridge/deadletter", "source")},
+		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "bridge/deadletter", "bridge/values", "source")},
 		{Path: "bridge/deadletter", Own: leaves},
 		{Path: "bridge/shard"}, // who runs which part of a task
 		{Path: "bridge/config", Own: tree, Foreign: []string{"gopkg.in/yaml.v3"}},
+
+		// What users decide about columns, between the source and the envelopes.
+		{Path: "bridge/values", Own: leaves},
 
 		// Envelopes declare trees of fields; they know no format.
 		{Path: "bridge/envelope", Own: leaves},
