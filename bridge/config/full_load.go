@@ -15,10 +15,11 @@ const (
 
 // FullLoad says which tables are read whole, and how fast.
 type FullLoad struct {
-	Mode           string `yaml:"mode" default:"none" oneof:"none|initial|when_needed" doc:"Which tables are read whole, as REFRESH messages, before their changes go on: none, initial (those that the task has published nothing of), when_needed (also those whose change table has lost rows, like source.on_reset resnapshot). ctbridge snapshot asks for single tables in any mode."`
-	ChunkRows      int    `yaml:"chunk_rows" default:"10000" min:"1" max:"1000000" doc:"Rows that one query reads at most. Tables are read by their key; one without a key is read by a single query, and from the beginning after an interruption."`
-	ParallelTables int    `yaml:"parallel_tables" default:"2" min:"1" max:"100" doc:"Tables that are loaded at the same time; the others wait."`
-	RowsPerSecond  int    `yaml:"rows_per_second" default:"0" min:"0" max:"100000000" doc:"Speed limit over all tables, to spare the database; 0 = as fast as it goes."`
+	Mode           string  `yaml:"mode" default:"none" oneof:"none|initial|when_needed" doc:"Which tables are read whole, as REFRESH messages, before their changes go on: none, initial (those that the task has published nothing of), when_needed (also those whose change table has lost rows, like source.on_reset resnapshot). ctbridge snapshot asks for single tables in any mode."`
+	ChunkRows      int     `yaml:"chunk_rows" default:"10000" min:"1" max:"1000000" doc:"Rows that one query reads at most. Tables are read by their key; one without a key is read by a single query, and from the beginning after an interruption."`
+	ParallelTables int     `yaml:"parallel_tables" default:"2" min:"1" max:"100" doc:"Tables that are loaded at the same time; the others wait."`
+	Filters        Filters `yaml:"filters" example:"{dbo.orders: \"status <> 'draft'\"}" doc:"SQL predicates for the rows of base tables, in place of those of source.filters: for predicates that name columns which only change tables have. An empty one loads all rows."`
+	RowsPerSecond  int     `yaml:"rows_per_second" default:"0" min:"0" max:"100000000" doc:"Speed limit over all tables, to spare the database; 0 = as fast as it goes."`
 }
 
 // StartAt is where tables begin: see Start.

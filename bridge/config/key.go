@@ -64,13 +64,19 @@ func (c TableChoice) pattern() (p TablePattern) {
 
 // Of gives the columns of a table: those of its exact name, else of the longest pattern.
 func (m ColumnsByTable) Of(id change.TableID) []string {
+	best, _ := closest(m, id)
+	return m[best]
+}
+
+// closest finds the entry that names a table most exactly.
+func closest[M ~map[TableChoice]V, V any](m M, id change.TableID) (choice TableChoice, found bool) {
 	var best TablePattern
 	for choice := range m {
 		if p := choice.pattern(); p.match(id) && (best.text == "" || closer(p, best) > 0) {
 			best = p
 		}
 	}
-	return m[TableChoice(best.text)]
+	return TableChoice(best.text), best.text != ""
 }
 
 // closer compares how exactly two patterns name a table; different ones are never equal.

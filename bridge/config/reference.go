@@ -112,6 +112,8 @@ func (f *field) kind() string {
 		return "list"
 	case f.typ.Kind() == reflect.Map && f.typ.Elem().Kind() == reflect.Slice:
 		return "lists by name"
+	case f.typ.Kind() == reflect.Map && f.typ.Elem().Kind() == reflect.Int:
+		return "whole numbers by name"
 	case f.typ.Kind() == reflect.Map:
 		return "texts by name"
 	}

@@ -21,6 +21,8 @@ func (r *rules) check() {
 	r.checkSource()
 	r.checkHorizon()
 	r.checkFullLoad()
+	r.checkFilters()
+	r.checkColumns()
 	r.checkOutputs()
 	r.checkQlik()
 	r.checkDatastream()

@@ -57,20 +57,26 @@ func (r *rules) hasMarkerTopic() (some bool) {
 
 func (r *rules) checkTables() {
 	included := 0
-	for i, p := range r.Source.Tables {
-		if len(p.parts) == 0 {
-			included++ // malformed, reported while decoding
-			continue
-		}
-		if !p.exclude {
+	for _, p := range r.Source.Tables {
+		if len(p.parts) == 0 || !p.exclude { // malformed ones are reported while decoding
 			included++
 		}
-		if problem, fix := r.misfit(len(p.parts), len(p.parts) == 1 && p.parts[0].any()); problem != "" {
-			r.wrong(fmt.Sprintf("source.tables[%d]", i), fix, "%s", problem)
-		}
 	}
+	r.checkPatterns("source.tables", r.Source.Tables)
 	if included == 0 {
 		r.wrong("source.tables", `add "*" or names`, "chooses no table")
+	}
+}
+
+// checkPatterns compares names of tables with what the engine's names look like.
+func (r *rules) checkPatterns(path string, patterns TablePatterns) {
+	for i, p := range patterns {
+		if len(p.parts) == 0 {
+			continue
+		}
+		if problem, fix := r.misfit(len(p.parts), len(p.parts) == 1 && p.parts[0].any()); problem != "" {
+			r.wrong(fmt.Sprintf("%s[%d]", path, i), fix, "%s", problem)
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ type Source struct {
 	Tables TablePatterns          `yaml:"tables" default:"[\"*\"]" doc:"Base tables to stream: exact names, patterns with *, exclusions with a leading !. A name is schema.table, in SQLite the table alone. A dot, a star or a leading ! that belongs to a name is quoted: dbo.\"a.b\" or dbo.[a.b]."`
 	Keys   map[TableName][]string `yaml:"keys" example:"{dbo.orders: [id]}" doc:"Key columns, in key order, of tables whose key the catalog does not tell."`
 
+	Filters Filters `yaml:"filters" example:"{dbo.orders: \"status <> 'draft'\", \"sales.*\": \"region = 7\"}" doc:"SQL predicates by table, put into the queries as they are: only rows of the change table that meet theirs are published. Tables are named as in source.tables; an exact name goes before a pattern and a longer pattern before a shorter one. An update is judged by its new row. See docs/values-and-filters.md."`
+
 	StartAt StartAt `yaml:"start_at" default:"earliest" doc:"Where a table begins that the task knows nothing of and that is not loaded: earliest row of its change table, now, behind a change sequence of 35 digits (layout qlik) or an LSN like 0x0000002A000001C80003 (sqlserver-cdc), or with the changes of a time like 2031-05-10T16:00:00Z. What lies before is never published."`
 
 	PollInterval       time.Duration `yaml:"poll_interval" default:"200ms" min:"10ms" max:"1h" doc:"Pause between two looks for new rows."`

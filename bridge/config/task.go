@@ -9,6 +9,7 @@ type Task struct {
 
 	Source Source `yaml:"source" doc:"The database and its change tables."`
 
+	Columns  Columns  `yaml:"columns" doc:"What is published of columns: which, and whether as they are."`
 	FullLoad FullLoad `yaml:"full_load" doc:"Reading base tables whole."`
 
 	Envelope   string   `yaml:"envelope" default:"qlik" oneof:"qlik|datastream|debezium" doc:"What a message looks like."`
