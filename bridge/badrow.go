@@ -161,6 +161,10 @@ func (r *Runner) letter(t *table, ev *change.Event, key []string, cause error) (
 		d.Nth = 0
 	}
 	d.Stage, d.Reason = reasonOf(ev, cause)
+	if r.coverLetter(t, &d); d.Omitted > 0 {
+		out.problem = errCovered // an error may quote the value
+		d.Problem = out.problem.Error()
+	}
 	var one *refusalError
 	if errors.As(cause, &one) {
 		d.Output = one.output
@@ -176,6 +180,23 @@ func (r *Runner) letter(t *table, ev *change.Event, key []string, cause error) (
 	out.record.Origin, out.id, out.reason = letterOrigin+out.origin, d.ID(), d.Reason
 	q.now++
 	return out, nil
+}
+
+var errCovered = errors.New("a value cannot be carried; it is not shown, as columns.rules cover columns of this table")
+
+// coverLetter keeps what the rules of columns exclude or mask out of a letter. A row that they cannot be applied to loses those values.
+func (r *Runner) coverLetter(t *table, d *deadletter.Letter) {
+	plan, err := r.planOf(t, d.Event.Table)
+	if err != nil || plan == nil {
+		return // no rules: a table whose rules are wrong is not read
+	}
+	if d.Event.Bad == nil {
+		if told, err := plan.Apply(d.Event); err == nil {
+			d.Event, d.Told = told, true
+			return
+		}
+	}
+	d.Event, d.Omitted = plan.Shown(d.Event)
 }
 
 const (

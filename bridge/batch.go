@@ -19,7 +19,7 @@ type batch struct {
 
 	slabs   [][]byte // full ones first
 	free    [][]byte
-	events  []*change.Event // of one row, in the first output
+	events  []countedEvent  // of one row, in the first output
 	parts   []*change.Event // of one row, in the output that is rendered
 	pending []change.Record // of one row, in all outputs
 	headers []change.Header // of the pending records
@@ -78,13 +78,19 @@ func (b *batch) touch(now time.Time) {
 	b.latest = now
 }
 
-func (b *batch) count(ev *change.Event) {
+// countedEvent is what a commit tells of an event, which may be gone by then.
+type countedEvent struct {
+	key CommitKey
+	at  change.Value
+}
+
+func (b *batch) count(ev countedEvent) {
 	if b.counts == nil {
 		b.counts = make(map[CommitKey]int)
 	}
-	b.counts[CommitKey{ev.Table.ID, ev.Op}]++
-	if ev.Timestamp.Kind == change.KindInstant {
-		at := time.Unix(ev.Timestamp.Num, int64(ev.Timestamp.Nanos))
+	b.counts[ev.key]++
+	if ev.at.Kind == change.KindInstant {
+		at := time.Unix(ev.at.Num, int64(ev.at.Nanos))
 		if b.oldest.IsZero() || at.Before(b.oldest) {
 			b.oldest = at
 		}

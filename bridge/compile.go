@@ -7,12 +7,14 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
+	"ctbridge/bridge/values"
 )
 
 // renderer makes the records of one table version, those of one output after the other.
 type renderer struct {
-	outputs   []rendering // parallel to Options.Outputs
-	announced []string    // metadata that must be out before the first record; empty where no output publishes any
+	outputs   []rendering  // parallel to Options.Outputs
+	plan      *values.Plan // what the rules of columns do to its events; nil = nothing
+	announced []string     // metadata that must be out before the first record; empty where no output publishes any
 }
 
 // rendering makes the records of one table version in one output.
@@ -22,6 +24,7 @@ type rendering struct {
 	key        Encoder // encoded keys; nil = text keys
 	text       *envelope.TextKey
 	headers    []header
+	plan       *values.Plan // of the renderer
 	tombstones bool
 
 	notices   []change.Record // metadata messages of that version
@@ -41,7 +44,7 @@ func (r *Runner) rendererOf(ctx context.Context, t *table, version *change.Table
 	if n := t.rendered[version.Version]; n != nil {
 		return n, nil
 	}
-	n, err := r.compile(ctx, version)
+	n, err := r.compile(ctx, t, version)
 	if err != nil && fault.ClassOf(err) != fault.Fatal {
 		return nil, &change.TableError{Table: t.id, Err: err}
 	}
@@ -52,9 +55,17 @@ func (r *Runner) rendererOf(ctx context.Context, t *table, version *change.Table
 }
 
 // compile makes the renderer of a table version in every output.
-func (r *Runner) compile(ctx context.Context, version *change.Table) (*renderer, error) {
+func (r *Runner) compile(ctx context.Context, t *table, version *change.Table) (*renderer, error) {
 	out := &renderer{outputs: make([]rendering, len(r.options.Outputs))}
+	var err error
+	if out.plan, err = r.planOf(t, version); err != nil {
+		return nil, err
+	}
+	if out.plan != nil {
+		version = out.plan.Table()
+	}
 	for i := range r.options.Outputs {
+		out.outputs[i].plan = out.plan
 		if err := r.compileOutput(ctx, &r.options.Outputs[i], version, &out.outputs[i]); err != nil {
 			return nil, err
 		}

@@ -38,8 +38,13 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	defer events.Close()
 	var p progress
 	var held *change.Event // whether it is the last of its transaction is known only when the next one is seen (I4)
+	r.passFailed = nil
+	events.Quiet = func() error { return r.passMeanwhile(work, events, held) }
 	for {
 		ev, err := r.next(stop, events)
+		if r.passFailed != nil {
+			return p, r.passFailed
+		}
 		if err != nil {
 			return p, r.fail(StagePoll, err)
 		}
@@ -187,7 +192,7 @@ func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
 }
 
 // note remembers a published row: its table's position, the look-back, the counts of the commit.
-func (r *Runner) note(t *table, ev *change.Event, events []*change.Event) {
+func (r *Runner) note(t *table, ev *change.Event, events []countedEvent) {
 	now := r.options.Now()
 	r.batch.touch(now)
 	t.passed(ev.Position, now)
@@ -221,7 +226,11 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 		}
 	}
 	if held == nil {
-		return r.passSkipped(work)
+		err := r.passSkipped(work)
+		if err == nil {
+			r.passFiltered(events, nil)
+		}
+		return err
 	}
 	beyond, id, err := r.source.PeekBeyond(stop, window)
 	if err != nil {
@@ -231,7 +240,11 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 		r.letGo() // should the held row be bad, it may have to be the last of what is there
 		return nil
 	}
-	return r.emit(work, events, held, true)
+	if err := r.emit(work, events, held, true); err != nil {
+		return err
+	}
+	r.passFiltered(events, nil)
+	return nil
 }
 
 // commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 
 	"ctbridge/bridge/change"
 )
@@ -16,7 +17,7 @@ type kept struct {
 	event    *change.Event
 	origin   string
 
-	events  []*change.Event
+	events  []countedEvent
 	records []change.Record
 	headers []change.Header
 	behind  []skippedRow // rows between it and the next good one, in order
@@ -54,6 +55,11 @@ func (k *kept) take(r *Runner) {
 // them (I2).
 func (r *Runner) mayKeep(ev *change.Event, last bool) bool {
 	return r.options.BadRows.Topic != "" && !last && len(ev.TransactionID) > 0 && ev.Position != r.handed
+}
+
+// holds tells that rows of a table wait here.
+func (k *kept) holds(t *table) bool {
+	return k.table != nil && (k.table == t || slices.ContainsFunc(k.behind, func(s skippedRow) bool { return s.table == t }))
 }
 
 // setAside gives the numbers of the kept row back.

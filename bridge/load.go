@@ -124,6 +124,7 @@ func (r *Runner) load(stop, work context.Context) (moved bool, err error) {
 		}
 	}
 	moved, err = r.publishChunks(stop, work)
+	r.keepPasses()
 	if err == nil && r.unsaved {
 		r.unsaved = false
 		err = r.commit(work)

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -17,7 +18,7 @@ func (r *Runner) wanted(events *source.Merge, ev *change.Event) bool {
 		return false
 	}
 	if ev.Op != change.OpTruncate {
-		return true
+		return !r.unchanged(t, ev)
 	}
 	if r.options.Truncate == TruncateFail {
 		r.stopTable(t.id, StageRender, fault.New(fault.Poison, "change sequence "+string(ev.Position),
@@ -76,7 +77,11 @@ func (r *Runner) pass(ctx context.Context, rows []skippedRow) error {
 			r.handed = s.position
 			err = r.sendLetter(ctx, s.table, s.letter)
 		default:
-			r.options.Log.Warn("row left out", "reason", s.reason, "table", s.table.id.String(), "change_sequence", string(s.position))
+			level := slog.LevelWarn
+			if s.reason == DroppedUnchanged {
+				level = slog.LevelDebug // as many as there are updates
+			}
+			r.options.Log.Log(ctx, level, "row left out", "reason", s.reason, "table", s.table.id.String(), "change_sequence", string(s.position))
 			r.options.Observer.Dropped(s.table.id, s.reason, 1)
 		}
 		if err != nil {

@@ -27,7 +27,7 @@ func TestPreviewIsWhatIsPublished(t *testing.T) {
 		return []change.Value{change.IntValue(id), change.TextValue([]byte("x"))}
 	}
 	ev := &change.Event{Table: table, Op: change.OpUpdate, Position: "20310510160000000000000000000000001", TransactionID: []byte("t1"), Before: row(5), After: row(6)}
-	metadata, records, err := bridge.Preview(t.Context(), *w.output(), w.options.Headers, ev)
+	metadata, records, err := bridge.Preview(t.Context(), *w.output(), w.options.Headers, nil, ev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestPreviewTellsWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.output().KeyMode, w.output().KeyColumns = envelope.KeyColumns, func(change.TableID) []string { return []string{"nothing"} }
-	if _, _, err := bridge.Preview(t.Context(), *w.output(), nil, &change.Event{Table: change.NewTable(change.TableID{Name: "a"}, 1, nil)}); err == nil {
+	if _, _, err := bridge.Preview(t.Context(), *w.output(), nil, nil, &change.Event{Table: change.NewTable(change.TableID{Name: "a"}, 1, nil)}); err == nil {
 		t.Error("a key column that does not exist passed")
 	}
 }

@@ -16,8 +16,12 @@ func (r *Runner) renderRow(ctx context.Context, t *table, n *renderer, ev *chang
 	b := &r.batch
 	b.begins()
 	numbers := r.numbers(t, ev)
+	told, err := n.told(ev)
 	for i := range n.outputs {
-		if err := r.renderOutput(ctx, i, &n.outputs[i], ev, numbers, last); err != nil {
+		if err == nil {
+			err = r.renderOutput(ctx, i, &n.outputs[i], told, numbers, last)
+		}
+		if err != nil {
 			r.takeBack(t, numbers)
 			b.begins()
 			if len(n.outputs) > 1 {
@@ -50,7 +54,7 @@ func (r *Runner) renderOutput(ctx context.Context, output int, n *rendering, ev 
 			return err
 		}
 		if output == 0 { // a row counts once, however many outputs there are
-			r.batch.events = append(r.batch.events, part)
+			r.batch.events = append(r.batch.events, countedEvent{CommitKey{part.Table.ID, part.Op}, part.Timestamp})
 		}
 	}
 	return nil
@@ -121,7 +125,7 @@ func (r *Runner) render(n *rendering, ev *change.Event) (change.Record, error) {
 	if err := r.renderKey(n, ev, &record); err != nil {
 		return record, err
 	}
-	if len(n.headers) > 0 {
+	if len(n.headers) > 0 || n.plan != nil {
 		if err := r.renderHeaders(n, ev, &record); err != nil {
 			return record, err
 		}
@@ -169,6 +173,7 @@ func (r *Runner) renderHeaders(n *rendering, ev *change.Event, record *change.Re
 		}
 		b.headers = append(b.headers, change.Header{Name: h.name, Value: b.keep(value)})
 	}
+	r.renderCuts(n, ev)
 	record.Headers = b.headers[start:len(b.headers):len(b.headers)]
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/deadletter"
 	"ctbridge/bridge/fault"
+	"ctbridge/bridge/values"
 )
 
 // ReplayOptions say how dead letters are published again.
@@ -123,7 +124,7 @@ func (p *Replayer) publish(ctx context.Context, l *Replayed) error {
 	if err != nil {
 		return err
 	}
-	t, err := p.tableOf(ctx, ev.Table)
+	t, err := p.tableOf(ctx, ev.Table, l.Told)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (p *Replayer) event(l *Replayed) (*change.Event, error) {
 		return nil, letterFault("the change table does not tell what happened to the row", l)
 	}
 	if l.Omitted > 0 {
-		return nil, letterFault(fmt.Sprintf("%d values were too large for the letter", l.Omitted), l)
+		return nil, letterFault(fmt.Sprintf("%d values are not in the letter", l.Omitted), l)
 	}
 	if p.options.Drop != nil {
 		ev = *without(&ev, p.options.Drop)
@@ -230,16 +231,20 @@ func without(ev *change.Event, drop func(change.TableID, string) bool) *change.E
 }
 
 // tableOf compiles a table's structure once. The same version may have different columns in letters of before and after a change of the configuration.
-func (p *Replayer) tableOf(ctx context.Context, version *change.Table) (*replayTable, error) {
-	key := fmt.Sprintf("%q %+v", version.ID, version.Columns)
+func (p *Replayer) tableOf(ctx context.Context, version *change.Table, told bool) (*replayTable, error) {
+	key := fmt.Sprintf("%v %q %+v", told, version.ID, version.Columns)
 	if t := p.tables[key]; t != nil {
 		return t, nil
 	}
-	n, err := p.runner.compile(ctx, version)
+	own := &table{id: version.ID, plans: make(map[int]*values.Plan)}
+	if told {
+		own.plans[version.Version] = nil // the rules of columns have been applied
+	}
+	n, err := p.runner.compile(ctx, own, version)
 	if err != nil {
 		return nil, err
 	}
-	t := &replayTable{table: &table{id: version.ID}, renderer: n}
+	t := &replayTable{table: own, renderer: n}
 	p.tables[key] = t
 	return t, nil
 }

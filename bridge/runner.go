@@ -12,6 +12,7 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -31,6 +32,7 @@ const (
 const (
 	DroppedTruncate  = "truncate"  // skipped TRUNCATE rows
 	DroppedDuplicate = "duplicate" // rows of positions that were published before
+	DroppedUnchanged = "unchanged" // updates of columns that are not published
 )
 
 // Options of a runner. Durations and limits must be set; package config has the defaults.
@@ -56,10 +58,11 @@ type Options struct {
 	Start           StartAt
 	Requests        <-chan Request // of people, in the order of their numbers; nil = none
 
-	Outputs      []Output // one at least
-	Headers      Format   // encodes record headers; nil where no envelope has any
-	OwnTopics    []string // of the task itself (metadata, checkpoint): no table may use them
-	NoticesFirst bool     // commit metadata before the records that need it: the sink's records become visible one by one
+	Values       *values.Rules // what users decide about columns; nil = nothing
+	Outputs      []Output      // one at least
+	Headers      Format        // encodes record headers; nil where no envelope has any
+	OwnTopics    []string      // of the task itself (metadata, checkpoint): no table may use them
+	NoticesFirst bool          // commit metadata before the records that need it: the sink's records become visible one by one
 
 	// Probe asks what else must answer before the task counts as started, such as a schema registry; nil = nothing. Later it is not asked.
 	Probe func(ctx context.Context) error
@@ -109,6 +112,8 @@ type Runner struct {
 	interval   time.Duration // from discovered to the next time, with jitter
 	polled     []*table      // parallel to the tables of the last poll
 	unsaved    bool          // the checkpoint must learn something although no row is published
+	passFailed error         // of passMeanwhile, told already
+	passing    time.Time     // since when positions wait that have only moved past rows left out by filters
 	loads      *loads
 	names      map[named][]string // subjects of tables
 	horizon    change.Position    // of the last poll
@@ -219,7 +224,7 @@ func (r *Runner) open(ctx context.Context) error {
 	r.state.SetOutputs(outputs)
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
-	r.batch, r.skipped, r.names = batch{}, nil, make(map[named][]string)
+	r.batch, r.skipped, r.names, r.passing = batch{}, nil, make(map[named][]string), time.Time{}
 	r.kept, r.handed = kept{}, ""
 	r.letters.forget()
 	if topic := r.options.BadRows.Topic; topic != "" {

@@ -8,20 +8,29 @@ import (
 	"ctbridge/source"
 )
 
-// structure compares a captured table with the newest structure in the checkpoint. A change raises the version once; rows up to a boundary
+// structure compares a captured table with the newest structure in the checkpoint. A change, also of what the rules of columns make of it, raises the
+// version once; rows up to a boundary
 // still carry the names and types they were written with.
 func (r *Runner) structure(ctx context.Context, t *table) error {
 	now := t.captured.Table.Columns
 	newest := t.state.Newest()
-	if newest == nil || !reflect.DeepEqual(newest.Columns, now) {
-		boundary, err := r.boundary(ctx, t)
-		if err != nil {
-			return err
+	plan, err := r.options.Values.Plan(t.captured.Table)
+	if err != nil {
+		return err
+	}
+	same := newest != nil && reflect.DeepEqual(newest.Columns, now)
+	if !same || newest.Shape != plan.Shape() {
+		boundary := t.state.Position // other rules are in force for all rows that come
+		if !same {
+			if boundary, err = r.boundary(ctx, t); err != nil {
+				return err
+			}
 		}
 		if newest == nil {
 			boundary = t.former(boundary)
 		}
 		t.state.Restructure(now, t.captured.Memo, boundary)
+		t.state.Newest().Shape = plan.Shape()
 		if t.state.Position == "" {
 			t.state.Identity = t.captured.Identity // else it is noted once the rows of the table are known to go on: see Runner.resets
 		}

@@ -10,32 +10,35 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
 // table is a captured table in this session.
 type table struct {
-	id        change.TableID
-	captured  *source.Captured
-	state     *checkpoint.Table
-	earlier   []source.Earlier  // structures that unread rows still have
-	rendered  map[int]*renderer // by table version; filled at the first event of each
-	newest    change.Position
-	told      change.Position // to the observer
-	read      int             // rows since the last commit
-	lagShown  bool
-	stopped   bool                    // by an error in this session: it is no longer read
-	came      change.Position         // of the row that was taken last: see duplicate
-	published map[change.Position]int // what the look-back knew when the window began; nil until it is asked
-	again     change.Position         // rows at or below it are read again after a reset: they are not late
-	starting  bool                    // its first position is chosen after the next poll
-	outdated  bool                    // its structure has changed in the middle of a window: it must be discovered before it is read on
-	broken    bool                    // a row of it could not be published in this session: no later one may be (I2)
-	sequencer sequencer               // counts its own events
-	numbered  bool                    // since the last commit
-	at        change.Position         // of the row that was rendered last
-	nth       int                     // number of that row among those of its position
-	careful   bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
+	id         change.TableID
+	captured   *source.Captured
+	state      *checkpoint.Table
+	earlier    []source.Earlier     // structures that unread rows still have
+	rendered   map[int]*renderer    // by table version; filled at the first event of each
+	plans      map[int]*values.Plan // by table version; nil = no rule changes it
+	newest     change.Position
+	told       change.Position // to the observer
+	read       int             // rows since the last commit
+	lagShown   bool
+	stopped    bool                    // by an error in this session: it is no longer read
+	came       change.Position         // of the row that was taken last: see duplicate
+	published  map[change.Position]int // what the look-back knew when the window began; nil until it is asked
+	again      change.Position         // rows at or below it are read again after a reset: they are not late
+	starting   bool                    // its first position is chosen after the next poll
+	outdated   bool                    // its structure has changed in the middle of a window: it must be discovered before it is read on
+	broken     bool                    // a row of it could not be published in this session: no later one may be (I2)
+	sequencer  sequencer               // counts its own events
+	numbered   bool                    // since the last commit
+	at         change.Position         // of the row that was rendered last
+	nth        int                     // number of that row among those of its position
+	passedOver bool                    // its position has moved past rows that its filter leaves out, which the checkpoint does not know yet
+	careful    bool                    // the sink has refused a record of it: commit row by row, so that the good rows before it get through
 }
 
 // passed moves the table's position behind an event. A late row never moves it back (I2).
@@ -155,6 +158,10 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped && !t.differs(captured) {
 		return nil
 	}
+	if err := r.options.Values.Check(captured.Table); err != nil {
+		r.stopTable(id, StageDiscover, err)
+		return nil
+	}
 	topics, err := r.topicsOf(captured.Table, c)
 	for i := 0; err == nil && i < len(topics); i++ {
 		err = r.sink.EnsureTopic(ctx, topics[i], change.DataTopic)
@@ -162,10 +169,14 @@ func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims,
 	if err != nil {
 		return r.admitFailed(id, err)
 	}
-	t := &table{id: id, captured: captured, state: r.state.Table(id), rendered: make(map[int]*renderer)}
+	t := &table{id: id, captured: captured, state: r.state.Table(id), rendered: make(map[int]*renderer), plans: make(map[int]*values.Plan)}
 	t.sequencer = newSequencer(r.sequencer.outputs, t.state.Transactions)
 	if err := r.structure(ctx, t); err != nil {
 		return r.tableFault(StageDiscover, source.TableFault(id, err))
+	}
+	t.state.Filtered(captured.Filter, now)
+	if captured.Filter != "" {
+		r.options.Log.Info("rows that do not meet the predicate of source.filters are left out", "table", id.String())
 	}
 	r.joins(t)
 	r.tables[id] = t

@@ -31,7 +31,7 @@ func Decode(data []byte) (*Letter, error) {
 }
 
 func (d *document) letter() (*Letter, error) {
-	l := &Letter{Task: d.Task, Output: d.Output, Key: d.Key, Nth: d.Nth, Stage: d.Stage, Reason: d.Reason, Problem: d.Problem, Omitted: d.Omitted}
+	l := &Letter{Task: d.Task, Output: d.Output, Key: d.Key, Nth: d.Nth, Stage: d.Stage, Reason: d.Reason, Problem: d.Problem, Omitted: d.Omitted, Told: d.Told}
 	var err error
 	if l.At, err = time.Parse(time.RFC3339Nano, d.At); err != nil {
 		return nil, err

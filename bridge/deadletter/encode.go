@@ -37,6 +37,7 @@ type document struct {
 	Late           bool            `json:"late,omitempty"`
 	Changed        *string         `json:"changed,omitempty"` // mask over the columns, hex: bit i of byte i/8 stands for column i
 
+	Told    bool              `json:"rules_applied,omitempty"` // the rules of columns
 	Omitted int               `json:"omitted,omitempty"`
 	After   []json.RawMessage `json:"after,omitempty"`  // in the order of the columns
 	Before  []json.RawMessage `json:"before,omitempty"` // likewise
@@ -104,7 +105,7 @@ func (l *Letter) document() (*document, error) {
 	ev := l.Event
 	d := &document{
 		V: Version, ID: l.ID(), Task: l.Task, Output: l.Output, Stage: l.Stage, Reason: l.Reason, Problem: l.Problem, At: l.At.UTC().Format(time.RFC3339Nano),
-		Operation: ev.Op.String(), Position: ev.Position, Nth: l.Nth, Key: l.Key, Late: ev.Late, Omitted: l.Omitted,
+		Operation: ev.Op.String(), Position: ev.Position, Nth: l.Nth, Key: l.Key, Late: ev.Late, Omitted: l.Omitted, Told: l.Told,
 		ChangeSequence: ev.ChangeSequence, StreamPosition: ev.StreamPosition, TransactionID: ev.TransactionID,
 	}
 	d.Table = table{Schema: ev.Table.ID.Schema, Name: ev.Table.ID.Name, Version: ev.Table.Version, Columns: []column{}}

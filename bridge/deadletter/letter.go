@@ -34,9 +34,11 @@ type Letter struct {
 	Problem string // the error, for people
 	At      time.Time
 
-	// Omitted counts the values that were left out because the letter would have been too large: such a letter tells where its row is but cannot
-	// be rendered.
+	// Omitted counts the values that were left out because the letter would have been too large, or because they must not be shown: such a letter
+	// tells where its row is but cannot be rendered.
 	Omitted int
+	// Told says that the event and its table are as the rules of columns want them told: excluded columns are not there, masked ones are masked.
+	Told bool
 }
 
 // Complete reports whether the row can be rendered from the letter alone.

@@ -148,6 +148,31 @@ func (p *Plan) prepare(salt []byte) {
 // Table is the table as envelopes see it.
 func (p *Plan) Table() *change.Table { return p.table }
 
+// Shown gives an event without the values that the rules exclude or change, and how many those were: they stand as not captured. It is for events that
+// Apply cannot take, such as those with values that could not be decoded.
+func (p *Plan) Shown(ev *change.Event) (shown *change.Event, hidden int) {
+	open := make([]bool, len(ev.Table.Columns))
+	for i := range p.columns {
+		open[p.columns[i].from] = p.columns[i].do == keep || p.columns[i].do == asText
+	}
+	image := func(row []change.Value) []change.Value {
+		if row == nil {
+			return nil
+		}
+		out := append([]change.Value{}, row...)
+		for i := range out {
+			if !open[i] {
+				out[i] = change.Absent
+				hidden++
+			}
+		}
+		return out
+	}
+	out := *ev
+	out.After, out.Before = image(ev.After), image(ev.Before)
+	return &out, hidden
+}
+
 // Shape tells shapes apart: two versions of the rules that make the same columns of a table have the same. A nil plan has none.
 func (p *Plan) Shape() string {
 	if p == nil {

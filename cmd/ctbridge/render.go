@@ -141,9 +141,13 @@ func (a *app) renderTask(ctx context.Context, f *renderFlags, t *config.Task, ev
 	if err != nil {
 		return err
 	}
+	rules, err := wiring.Values(t)
+	if err != nil {
+		return err
+	}
 	for i := range outputs {
 		own := *ev
-		metadata, records, err := bridge.Preview(ctx, outputs[i], schema.JSON{}, &own)
+		metadata, records, err := bridge.Preview(ctx, outputs[i], schema.JSON{}, rules, &own)
 		if err != nil {
 			return fmt.Errorf("envelope %s, format %s: %w", t.Envelopes[i].Envelope, t.Envelopes[i].Format, err)
 		}

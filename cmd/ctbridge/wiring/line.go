@@ -53,6 +53,9 @@ func (l *line) build(t *config.Task, shard checkpoint.Shard, m *metrics.Metrics,
 	}
 	options := runnerOptions(t, l.messages, o, log)
 	options.Shard, options.Requests = shard, l.control.requests
+	if options.Values, err = Values(t); err != nil {
+		return err
+	}
 	l.poller = newPoller(l.engine, t, m, log)
 	l.runner = bridge.New(l.poller, l.sink, options)
 	return nil

@@ -49,7 +49,7 @@ var layouts = map[string]func(e source.Engine, t *config.Task, m *metrics.Metric
 		return qlikct.New(e, qlikct.Options{
 			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Prefix: q.Prefix, Suffix: q.Suffix, Schema: q.Schema,
 			ControlSchema: q.ControlSchema, ControlTask: q.ControlTask, MaskOrder: qlikct.ByteOrder(q.MaskByteOrder),
-			Orphans: qlikct.OrphanPolicy(q.OrphanBeforeImage), Ignore: q.IgnoreColumns,
+			Orphans: qlikct.OrphanPolicy(q.OrphanBeforeImage), Ignore: q.IgnoreColumns, Filter: t.Source.Filter,
 		}, log)
 	},
 	config.LayoutSQLServerCDC: func(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) source.Layout {
@@ -57,7 +57,7 @@ var layouts = map[string]func(e source.Engine, t *config.Task, m *metrics.Metric
 		byType, byColumn := unsupported(c)
 		return sqlservercdc.New(e, sqlservercdc.Options{
 			Tables: t.Source.Tables, Keys: t.Source.KeyColumns(), Zone: c.Location(),
-			Unsupported: sqlservercdc.UnsupportedPolicy(c.UnsupportedTypes), ByType: byType, ByColumn: byColumn, CaptureTimeout: c.CaptureTimeout, Observer: m,
+			Unsupported: sqlservercdc.UnsupportedPolicy(c.UnsupportedTypes), ByType: byType, ByColumn: byColumn, CaptureTimeout: c.CaptureTimeout, Observer: m, Filter: t.Source.Filter,
 		}, log)
 	},
 }
@@ -65,8 +65,9 @@ var layouts = map[string]func(e source.Engine, t *config.Task, m *metrics.Metric
 func newPoller(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Logger) *source.Poller {
 	h := &t.Source.Horizon
 	return source.NewPoller(e, layouts[t.Source.Layout](e, t, m, log), source.Options{
-		Horizon:  source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
-		PageRows: t.Source.PageRows, KeepBad: t.BadRecords.Policy == config.BadDeadLetter, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
+		Horizon:    source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
+		LoadFilter: t.LoadFilter, KeepBad: t.BadRecords.Policy == config.BadDeadLetter,
+		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
 	})
 }
 
