@@ -41,6 +41,9 @@ func NewReplay(t *config.Task, o bridge.ReplayOptions, log *slog.Logger) (*Repla
 		return nil, errors.Join(err, out.sink.Close())
 	}
 	out.runner = runnerOptions(t, out.messages, m, log)
+	if out.runner.Values, err = Values(t); err != nil {
+		return nil, errors.Join(err, out.sink.Close())
+	}
 	out.options.Topic = t.BadRecords.Topic
 	out.options.Drop = func(_ change.TableID, column string) bool {
 		return slices.Contains(t.Source.Qlik.IgnoreColumns, column)
