@@ -1,6 +1,7 @@
 package sqlservercdc_test
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 	"sync"
@@ -185,7 +186,7 @@ func TestCase27_GapAcceptedOnce(t *testing.T) {
 			if err := heard.wait(b, "parcel", bridge.TableFailed); err == nil || !strings.Contains(err.Error(), "rows_purged") || !strings.Contains(err.Error(), "sp_cdc_change_job") {
 				b.Errorf("hole %d: %v", n, err)
 			}
-			requests <- bridge.Request{Number: int64(n + 1), ID: "once", Table: b.ID("parcel"), Action: bridge.ActionAccept}
+			requests <- bridge.Request{Number: int64(n + 1), ID: fmt.Sprint("once ", n), Table: b.ID("parcel"), Action: bridge.ActionAccept}
 			r.ledger.wait(b, n+2)
 			heard.wait(b, "parcel", bridge.TableStreaming)
 			stop()
