@@ -122,10 +122,7 @@ func TestCase10_FenceHoldsBackOpenWriters(t *testing.T) {
 		if err := writer.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if after := fenceOf(t, e); after.Done <= id {
-			t.Errorf("%s: writer %d has ended, fence %+v", mode, id, after)
-		}
-		waitForFence(t, e, during.Next) // writers of other databases are counted, too, and end
+		waitForFence(t, e, during.Next) // not at once: writers of other databases are counted, too, and end
 	}
 }
 
