@@ -33,6 +33,7 @@ var verdicts = map[uint16]verdict{
 	1820: login, 1862: login, // expired passwords
 	3118: login, 4151: login, // locked accounts
 	1142: denied, 1143: denied,
+	1227: {fault.Table, "the user lacks an administrative right that the text names"},
 	1051: missing, 1054: missing, 1109: missing, 1146: missing, 1932: missing,
 	1064: refused, // syntax
 	1139: refused, 1210: refused, 1241: refused, 1305: refused, 1582: refused, 1583: refused, 1630: refused, 1690: refused, 4078: refused, 4079: refused,

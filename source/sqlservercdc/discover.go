@@ -312,28 +312,36 @@ func takeKey(columns, base []change.Column) {
 	}
 }
 
-// reportNotCaptured tells of columns of the table that its newest instance does not have: an ALTER TABLE never reaches an instance (case 31).
+// reportNotCaptured tells of columns of the table that its newest instance does not have.
 func (l *Layout) reportNotCaptured(f *family, base *source.Relation) {
+	names := notCaptured(f, base)
 	if base == nil {
 		return
 	}
+	l.options.Observer.NotCaptured(f.base, len(names))
+	if len(names) == 0 || !l.said.anew("columns "+f.base.String(), strings.Join(names, ",")) {
+		return
+	}
 	i := f.newest()
-	var names []string
+	l.log.Warn("columns of the table are not captured", "table", f.base.String(), "columns_not_captured", names, "instance", i.name, "ddl", i.ddl,
+		"hint", "if they are wanted: "+enableCall(f.base, nextInstance(f)))
+}
+
+// notCaptured lists the columns of a base table that its newest instance does not have: an ALTER TABLE never reaches an instance (case 31).
+func notCaptured(f *family, base *source.Relation) (names []string) {
+	if base == nil {
+		return nil
+	}
 	for _, c := range base.Columns {
 		captured := false
-		for _, have := range i.columns {
+		for _, have := range f.newest().columns {
 			captured = captured || strings.EqualFold(have.name, c.Name)
 		}
 		if !captured && !contains(base.Computed, c.Name) {
 			names = append(names, c.Name)
 		}
 	}
-	l.options.Observer.NotCaptured(f.base, len(names))
-	if len(names) == 0 || !l.said.anew("columns "+f.base.String(), strings.Join(names, ",")) {
-		return
-	}
-	l.log.Warn("columns of the table are not captured", "table", f.base.String(), "columns_not_captured", names, "instance", i.name, "ddl", i.ddl,
-		"hint", "if they are wanted: "+enableCall(f.base, nextInstance(f)))
+	return names
 }
 
 func contains(list []string, s string) bool {
