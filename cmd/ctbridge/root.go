@@ -57,6 +57,8 @@ func (a *app) root() *cobra.Command {
 		a.initCommand(),
 		a.validateCommand(),
 		a.configCommand(),
+		a.doctorCommand(),
+		a.planCommand(),
 		a.runCommand(),
 		a.healthCommand(),
 		a.statusCommand(),

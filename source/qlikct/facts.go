@@ -210,7 +210,7 @@ func (l *Layout) Mend(_ context.Context, table change.TableID, login string) []s
 	granting, ok := l.engine.(interface {
 		Grant(tables []change.TableID, login string) []string
 	})
-	if !ok || login == "" {
+	if !ok || login == "" || table.Name == "" {
 		return nil
 	}
 	changes := change.TableID{Schema: table.Schema, Name: table.Name + l.options.Suffix}

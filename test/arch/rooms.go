@@ -25,7 +25,7 @@ func also(base []string, more ...string) []string { return slices.Concat(base, m
 // that of cmd: only cmd maps names to implementations.
 func Rooms() []Room {
 	tree := also(leaves, "bridge/envelope")
-	engine := also(leaves, "source", "source/sqldb", "source/patience")
+	engine := also(leaves, "source", "source/sqldb", "source/patience", "bridge/preflight/facts")
 	return []Room{
 		// The vocabulary. change stands on the standard library alone.
 		{Path: "bridge/change"},
@@ -39,6 +39,10 @@ func Rooms() []Room {
 
 		// What users decide about columns, between the source and the envelopes.
 		{Path: "bridge/values", Own: leaves},
+
+		// Checks before a start. They know seams, too; what adapters tell beyond these, they tell in the words of facts.
+		{Path: "bridge/preflight", Own: also(tree, "bridge", "bridge/checkpoint", "bridge/preflight/facts", "source")},
+		{Path: "bridge/preflight/facts", Own: leaves},
 
 		// Envelopes declare trees of fields; they know no format.
 		{Path: "bridge/envelope", Own: leaves},
@@ -57,8 +61,8 @@ func Rooms() []Room {
 		{Path: "source", Own: leaves},
 		{Path: "source/patience"},
 		{Path: "source/sqldb", Own: also(leaves, "source")},
-		{Path: "source/qlikct", Own: also(leaves, "source")},
-		{Path: "source/sqlservercdc", Own: also(leaves, "source")},
+		{Path: "source/qlikct", Own: also(leaves, "source", "bridge/preflight/facts")},
+		{Path: "source/sqlservercdc", Own: also(leaves, "source", "bridge/preflight/facts")},
 		{Path: "source/postgres", Own: engine, Foreign: []string{"github.com/jackc/pgx/v5"}},
 		{Path: "source/mysql", Own: engine, Foreign: []string{"github.com/go-sql-driver/mysql"}},
 		{Path: "source/mssql", Own: engine, Foreign: []string{"github.com/microsoft/go-mssqldb"}},
@@ -76,7 +80,7 @@ func Rooms() []Room {
 		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
-		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/shard"), Foreign: []string{
+		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard"), Foreign: []string{
 			"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram",
 		}},
 		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},

@@ -13,7 +13,8 @@ type Server struct {
 	Version  string // for people: "PostgreSQL 16.4"
 	Login    string // name that grants go to, unquoted
 	Database string
-	Clock    time.Time // the server's clock at the moment of the answer; zero where it has none of its own
+	Clock    time.Time // the server's clock when it answered; zero where it has none of its own
+	Read     time.Time // this machine's clock at that moment, as the asker notes it
 }
 
 // Index is an index that any query may use: it holds all rows and is switched on.

@@ -1,0 +1,330 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ctbridge/bridge"
+	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
+	"ctbridge/bridge/preflight/facts"
+)
+
+// fine notes once that a check found nothing wrong with some tables.
+func (n *notes) fine(tables int, seen string) {
+	if tables > 0 {
+		n.pass(many(tables, "table"), seen)
+	}
+}
+
+// tablesFound tells which entries of source.tables lead to no table that can be streamed.
+func (d *doctor) tablesFound(ctx context.Context, n *notes) {
+	found, err := d.discovery(ctx)
+	if err != nil {
+		return // discover tells
+	}
+	var ids []change.TableID
+	for _, t := range found.Tables {
+		ids = append(ids, t.Table.ID)
+	}
+	mender, mends := d.Layout.(mending)
+	for _, problem := range found.Problems {
+		ids = append(ids, problem.Table)
+		f := n.failed(problem.Table.String(), problem.Err)
+		if mends && missing(problem.Err) {
+			limited, cancel := d.limited(ctx)
+			f.SQL = mender.Mend(limited, problem.Table, d.login(ctx))
+			cancel()
+		}
+	}
+	if d.Task.Unused != nil {
+		for _, entry := range d.Task.Unused(ids) {
+			n.warn(entry, "no table comes from this entry of source.tables", "check its spelling, source.qlik.suffix and source.qlik.schema, and that the login may see the tables")
+		}
+	}
+	n.fine(len(found.Tables), "change table and base table are found")
+}
+
+// rights reads nothing of every table that a start would read.
+func (d *doctor) rights(ctx context.Context, n *notes) {
+	found, err := d.discovery(ctx)
+	if err != nil {
+		return // discover tells
+	}
+	denied, err := d.deniedChanges(ctx)
+	if err != nil {
+		n.failed("change tables", err)
+		return
+	}
+	bad := d.denials(ctx, n, denied, Fail, "SELECT is needed")
+	n.fine(len(found.Tables)-bad, "change tables may be read")
+	if len(found.Tables) == 0 || d.Task.Load == bridge.LoadNone && d.Task.OnReset != bridge.ResetResnapshot {
+		return
+	}
+	var bases []change.TableID
+	for _, t := range found.Tables {
+		bases = append(bases, t.Table.ID)
+	}
+	limited, cancel := d.limited(ctx)
+	defer cancel()
+	denied, err = d.probe(limited, bases)
+	if err != nil {
+		n.failed("base tables", err)
+		return
+	}
+	bad = d.denials(ctx, n, denied, Fail, "the full load reads the base table")
+	n.fine(len(bases)-bad, "base tables may be read")
+}
+
+// denials notes what may not be read, with the grants for it.
+func (d *doctor) denials(ctx context.Context, n *notes, denied map[change.TableID]error, level Level, why string) int {
+	ids := make([]change.TableID, 0, len(denied))
+	for id := range denied {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, compareIDs)
+	g, grants := d.Engine.(granting)
+	for _, id := range ids {
+		seen, do := told(denied[id])
+		f := n.add(level, id.String(), why+": "+seen, do)
+		if grants {
+			f.Do, f.SQL = "have the owner run", g.Grant([]change.TableID{id}, d.login(ctx))
+		}
+	}
+	return len(ids)
+}
+
+// readable asks for the newest rows with the query of every poll.
+func (d *doctor) readable(ctx context.Context, n *notes) {
+	found, err := d.discovery(ctx)
+	if err != nil || len(found.Tables) == 0 {
+		return // discover tells
+	}
+	window, err := d.polled(ctx)
+	if err != nil {
+		n.failed("newest rows", err)
+		return
+	}
+	denied, _ := d.deniedChanges(ctx)
+	empty, well := 0, 0
+	for i, t := range found.Tables {
+		switch {
+		case denied[t.Changes] != nil:
+		case window.Newest[i].Problem != nil:
+			n.failed(t.Table.ID.String(), window.Newest[i].Problem)
+		case window.Newest[i].Position == "":
+			empty++
+		default:
+			well++
+		}
+	}
+	n.fine(well, "the newest row can be read")
+	n.fine(empty, "the change table is empty")
+}
+
+// columns looks at the header columns.
+func (d *doctor) columns(ctx context.Context, n *notes) {
+	all, err := d.inspections(ctx)
+	if err != nil {
+		return // discover and rights tell
+	}
+	well := 0
+	for _, i := range all {
+		name := i.table.Changes.String()
+		for _, h := range i.facts.Odd {
+			n.fail(name, "column "+h.Name+": "+h.Why, "give it the type that the replication task makes, or leave the table out in source.tables")
+		}
+		if len(i.facts.Missing) > 0 {
+			names, why := headers(i.facts.Missing)
+			n.warn(name, "no column "+names+": "+why, "switch the header columns on in the task's Store Changes settings, if messages need them")
+		}
+		if len(i.facts.Captured) > 0 {
+			n.warn(i.table.Table.ID.String(), "columns are not captured: "+strings.Join(i.facts.Captured, ", "), "if they are wanted, make a second capture instance; the task changes over by itself").
+				SQL = i.facts.Mend
+		}
+		if len(i.facts.Odd)+len(i.facts.Missing)+len(i.facts.Captured) == 0 {
+			well++
+		}
+	}
+	n.fine(well, "header columns are there, with fitting types")
+}
+
+func headers(list []facts.Header) (names, why string) {
+	var n, w []string
+	for _, h := range list {
+		n, w = append(n, h.Name), append(w, h.Why)
+	}
+	return strings.Join(n, ", "), strings.Join(w, "; ")
+}
+
+// beforeImages compares updates with before-images among the newest rows.
+func (d *doctor) beforeImages(ctx context.Context, n *notes) {
+	all, err := d.inspections(ctx)
+	if err != nil {
+		return // discover and rights tell
+	}
+	with, idle := 0, 0
+	for _, i := range all {
+		name := i.table.Changes.String()
+		switch p := i.facts.Befores; {
+		case i.err != nil:
+			n.unknown(name, "the newest rows cannot be looked at", i.err)
+		case p == nil:
+		case p.Updates == 0:
+			idle++
+		case p.Befores == 0:
+			n.warn(name, fmt.Sprintf("none of %s has a before-image: the old row of an update is null in messages, and the old key of a key change is lost", many(int(p.Updates), "recent update")),
+				"switch on before-images in the replication task (Store Changes Settings, On UPDATE: Store before and after image)")
+		case p.Befores*10 < p.Updates*9:
+			n.warn(name, fmt.Sprintf("%d of %d recent updates have no before-image", p.Updates-p.Befores, p.Updates), "was the setting changed a while ago? It is so until these rows are gone")
+		default:
+			with++
+		}
+	}
+	n.fine(with, "recent updates have before-images")
+	n.fine(idle, "no recent update tells whether before-images are stored")
+}
+
+// keys looks for tables whose records have no key though one is asked for.
+func (d *doctor) keys(ctx context.Context, n *notes) {
+	messages, err := d.compiled(ctx)
+	if err != nil {
+		return // discover tells
+	}
+	keyed := make(map[change.TableID]bool)
+	for _, m := range messages {
+		byKey := m.output.KeyMode == envelope.KeyPrimaryKey || m.output.KeyMode == envelope.KeyColumns && len(m.keyColumns()) == 0
+		without := byKey && len(m.version.Key) == 0
+		if without && m.output == &d.Outputs[0] {
+			n.warn(m.version.ID.String(), "the catalog tells no key: its records have none, and all go to one partition", "name the key columns in source.keys")
+		}
+		keyed[m.version.ID] = keyed[m.version.ID] || !without
+	}
+	well := 0
+	for _, has := range keyed {
+		if has {
+			well++
+		}
+	}
+	n.fine(well, "record keys are known")
+}
+
+func (m *message) keyColumns() []string {
+	if m.output.KeyColumns == nil {
+		return nil
+	}
+	return m.output.KeyColumns(m.version.ID)
+}
+
+// smallTable is what a scan of costs little.
+const smallTable = 10000
+
+// indexes looks for an index that every poll can use.
+func (d *doctor) indexes(ctx context.Context, n *notes) {
+	x, ok := d.Engine.(indexing)
+	all, err := d.inspections(ctx)
+	if !ok || err != nil {
+		return // discover and rights tell
+	}
+	ids := make([]change.TableID, 0, len(all))
+	for _, i := range all {
+		if len(i.facts.Order) > 0 {
+			ids = append(ids, i.table.Changes)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	limited, cancel := d.limited(ctx)
+	defer cancel()
+	found, err := x.Indexes(limited, ids)
+	if err != nil {
+		n.unknown("indexes", "they cannot be listed", err)
+		return
+	}
+	sizes, well := d.sizes(ctx), 0
+	for _, i := range all {
+		if len(i.facts.Order) == 0 {
+			continue
+		}
+		if leads(found[i.table.Changes], i.facts.Order) {
+			well++
+			continue
+		}
+		rows, known := sizes[i.table.Changes]
+		seen := "no index begins with " + i.facts.Order[0].Name + ": every poll reads the whole table"
+		if known {
+			seen += ", about " + many(int(rows), "row")
+		}
+		if known && rows < smallTable {
+			seen += ", which is cheap as long as it stays small"
+		}
+		n.warn(i.table.Changes.String(), seen, "make one; the replication task does not need it and does not mind").
+			SQL = []string{x.MakeIndex(i.table.Changes, names(i.facts.Order))}
+	}
+	n.fine(well, "an index begins with the change sequence")
+}
+
+func names(columns []change.Column) []string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		out[i] = c.Name
+	}
+	return out
+}
+
+func leads(indexes []facts.Index, order []change.Column) bool {
+	want := names(order)
+	return slices.ContainsFunc(indexes, func(i facts.Index) bool {
+		return len(i.Columns) >= len(want) && slices.Equal(i.Columns[:len(want)], want)
+	})
+}
+
+// neverCleaned is the age of rows from which on nobody seems to delete any.
+const neverCleaned = 90 * 24 * time.Hour
+
+// retention tells how far back the change tables go, and how fast they grow.
+func (d *doctor) retention(ctx context.Context, n *notes) {
+	all, err := d.inspections(ctx)
+	if err != nil {
+		return // discover and rights tell
+	}
+	sizes := d.sizes(ctx)
+	oldest, well := time.Duration(0), 0
+	for _, i := range all {
+		if i.facts.Oldest.IsZero() {
+			continue
+		}
+		since := d.Now().Sub(i.facts.Oldest)
+		rows, known := sizes[i.table.Changes]
+		if since <= neverCleaned || !known || rows < smallTable {
+			well, oldest = well+1, max(oldest, since)
+			continue
+		}
+		n.warn(i.table.Changes.String(), fmt.Sprintf("its oldest row is %s old; it has about %s, %.0f a day", age(since), many(int(rows), "row"), float64(rows)/(since.Hours()/24)),
+			"does anybody delete old rows? Delete in order of the change sequence, and only what lies behind the checkpoint")
+	}
+	if well > 0 {
+		n.pass(many(well, "table"), "the oldest row is "+age(oldest)+" old")
+	}
+}
+
+// messagesCompile tells which tables cannot be told in messages, or would share their names with others.
+func (d *doctor) messagesCompile(ctx context.Context, n *notes) {
+	messages, err := d.compiled(ctx)
+	if err != nil {
+		return // discover tells
+	}
+	bad, well := make(map[change.TableID]bool), make(map[change.TableID]bool)
+	for _, m := range messages {
+		well[m.version.ID] = true
+		if m.err != nil && !bad[m.version.ID] {
+			bad[m.version.ID] = true
+			n.failed(m.version.ID.String(), m.err)
+		}
+	}
+	n.fine(len(well)-len(bad), "topics, keys and messages are fine")
+}
