@@ -25,6 +25,9 @@ type Change struct {
 // avroChanges compares two Avro schemas by the paths of their fields, in the order of the newer one; what is gone comes last. A schema that cannot be
 // read has no fields.
 func avroChanges(was, is string) (out []Change) {
+	if was == is {
+		return nil
+	}
 	before, after := fieldsOf(was), fieldsOf(is)
 	for _, f := range after {
 		old := slices.IndexFunc(before, func(b field) bool { return b.path == f.path })

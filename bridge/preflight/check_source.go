@@ -176,7 +176,7 @@ func (d *doctor) writerTask(n *notes, place string, t facts.TaskState) {
 		n.warn(t.Name, state+": nothing has been applied yet", "does the replication task run?")
 	case since > standstill:
 		n.warn(t.Name, fmt.Sprintf("%s: it stands at %s, %s ago", state, t.Applied.Format(time.RFC3339), age(since)),
-			"is the writer running? Where it is only idle and its table of status is seldom written, source.horizon.max_wait goes on without it")
+			"is the writer running? Until it moves on, rows above that moment wait for source.horizon.max_wait "+d.Task.Horizon.MaxWait.String())
 	default:
 		n.pass(t.Name, fmt.Sprintf("%s: applied up to %s ago", state, age(max(since, 0))))
 	}

@@ -76,17 +76,17 @@ func (d *doctor) reached(err error) {
 // memory compares the bound of what is held with the limit of the container.
 func (d *doctor) memory(_ context.Context, n *notes) {
 	most, limit := d.Task.MemoryBytes, d.Task.MemoryLimit
-	seen := fmt.Sprintf("memory.max_bytes %s, the process needs about as much again", sizeText(most))
-	const do = "raise the limit of the container, or lower memory.max_bytes"
+	seen := fmt.Sprintf("%s, the process needs about as much again", sizeText(most))
+	const subject, do = "memory.max_bytes", "raise the limit of the container, or lower memory.max_bytes"
 	switch {
 	case limit == 0:
-		n.pass("memory", seen+"; no limit of a container is seen here")
+		n.pass(subject, seen+"; no limit of a container is seen here")
 	case most >= limit:
-		n.fail("memory", seen+"; the container has "+sizeText(limit), do)
+		n.fail(subject, seen+"; the container has "+sizeText(limit), do)
 	case 2*most+headroom > limit:
-		n.warn("memory", seen+"; the container has "+sizeText(limit), do)
+		n.warn(subject, seen+"; the container has "+sizeText(limit), do)
 	default:
-		n.pass("memory", seen+"; the container has "+sizeText(limit))
+		n.pass(subject, seen+"; the container has "+sizeText(limit))
 	}
 }
 

@@ -28,6 +28,9 @@ func (e *Engine) Server(ctx context.Context) (s facts.Server, err error) {
 	return s, err
 }
 
+// Hides tells that the catalog leaves out what the user has no right on.
+func (e *Engine) Hides() bool { return true }
+
 // Grant writes what gives a user, named as CURRENT_USER() does, the right to read tables.
 func (e *Engine) Grant(tables []change.TableID, login string) []string {
 	out := make([]string, len(tables))

@@ -205,12 +205,13 @@ func moment(v change.Value) time.Time {
 	return at
 }
 
-// Mend gives the SQL that lets a login read a change table that was not found: it may be hidden.
+// Mend gives the SQL that lets a login read a change table that was not found, on products that hide from a login what it may not read.
 func (l *Layout) Mend(_ context.Context, table change.TableID, login string) []string {
 	granting, ok := l.engine.(interface {
 		Grant(tables []change.TableID, login string) []string
+		Hides() bool
 	})
-	if !ok || login == "" || table.Name == "" {
+	if !ok || !granting.Hides() || login == "" || table.Name == "" {
 		return nil
 	}
 	changes := change.TableID{Schema: table.Schema, Name: table.Name + l.options.Suffix}
