@@ -84,6 +84,7 @@ func checkDenied(t *testing.T, h Harness, id change.TableID, columns []change.Co
 	defer engine.Close()
 	_, err := read(ctx, engine.Prepare(selectText(engine, id, columns, ""), columns), len(columns))
 	wantClass(t, err, fault.Table)
+	checkGrant(t, h, engine, id, columns)
 }
 
 type breakage struct {

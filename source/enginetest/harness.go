@@ -95,6 +95,7 @@ func Run(t *testing.T, h Harness) {
 		{"FreshSnapshot", checkFreshSnapshot},
 		{"MissingTable", checkMissingTable},
 		{"Cancel", checkCancel},
+		{"Facts", checkFacts},
 		{"PingClose", checkPingClose},
 		{"Network", checkNetwork},
 	}
