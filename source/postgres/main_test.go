@@ -159,7 +159,7 @@ func (s *scratch) denied(t *testing.T, id change.TableID) source.Engine {
 	t.Helper()
 	role := fmt.Sprintf("nobody_%x", time.Now().UnixNano())
 	mustExec(t, s.admin, "CREATE ROLE "+role+" LOGIN PASSWORD 'n0body'")
-	t.Cleanup(func() { mustExec(t, s.admin, "DROP ROLE "+role) })
+	t.Cleanup(func() { mustExec(t, s.admin, "DROP OWNED BY "+role); mustExec(t, s.admin, "DROP ROLE "+role) })
 	moved := *s
 	u := *s.url
 	u.User = url.UserPassword(role, "n0body")

@@ -17,7 +17,6 @@ type Options struct{ Color bool }
 const (
 	plain  = ""
 	bold   = "1"
-	faint  = "2"
 	red    = "31"
 	green  = "32"
 	yellow = "33"
@@ -53,7 +52,7 @@ func (s *sheet) block(first string, indent int, style, text string) {
 
 // command writes a command that goes on in further lines where it is too long; end marks the broken ends.
 func (s *sheet) command(indent int, end, text string) {
-	lines := wrap(text, Width-indent-len(end))
+	lines := fill(pieces(text), Width-indent-len(end)-2)
 	for i, line := range lines {
 		at := indent
 		if i > 0 {
@@ -72,12 +71,14 @@ func (s *sheet) flush(w io.Writer) error {
 }
 
 // wrap breaks a text at blanks into lines of at most so many columns. A word that is longer has a line of its own.
-func wrap(text string, columns int) []string {
+func wrap(text string, columns int) []string { return fill(strings.Fields(text), columns) }
+
+func fill(words []string, columns int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for i, word := range words {
 		switch {
-		case line == "":
+		case i == 0:
 			line = word
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= columns:
 			line += " " + word
@@ -86,6 +87,31 @@ func wrap(text string, columns int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+// quotes are those of SQL and of shells, with what closes them.
+var quotes = map[rune]rune{'"': '"', '\'': '\'', '`': '`', '[': ']'}
+
+// pieces takes a command apart at single blanks outside of quotes: joined by blanks they are the command again.
+func pieces(text string) (out []string) {
+	var word strings.Builder
+	var end rune
+	for _, c := range text {
+		switch {
+		case end != 0:
+			if c == end {
+				end = 0
+			}
+		case c == ' ':
+			out = append(out, word.String())
+			word.Reset()
+			continue
+		default:
+			end = quotes[c]
+		}
+		word.WriteRune(c)
+	}
+	return append(out, word.String())
 }
 
 // pad fills a text up to a width in characters.

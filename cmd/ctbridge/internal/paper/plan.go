@@ -10,7 +10,7 @@ import (
 )
 
 // labelWidth is the width of the labels of a plan.
-const labelWidth = 12
+const labelWidth = 14
 
 // Plan writes what a start would bring.
 func Plan(w io.Writer, p *preflight.Plan, o Options) error {
@@ -165,7 +165,7 @@ func (s *sheet) topic(label string, t *preflight.TopicPlan) {
 	}
 	var settings []string
 	for name, value := range t.Settings {
-		if value == "-1" && !t.Exists {
+		if value == "-1" && !t.Exists && (name == "partitions" || name == "replication.factor") {
 			value = "of the brokers"
 		}
 		settings = append(settings, name+" "+value)
@@ -188,7 +188,7 @@ func (s *sheet) schema(v *preflight.SchemaPlan) {
 	default:
 		text, style = text+", "+v.State+", refused under "+v.Level, red
 	}
-	s.row(v.Part, style, text)
+	s.row(v.Part+" schema", style, text)
 	for _, reason := range v.Reasons {
 		s.row("", red, reason)
 	}
