@@ -14,7 +14,7 @@ type Place struct {
 
 // Places tells where a start would publish the tables of a discovery, whose names it resolves as a runner does. own are the task's own topics.
 func Places(outputs []Output, own []string, found source.Discovery, state *checkpoint.State) map[change.TableID]Place {
-	r := &Runner{options: Options{Outputs: outputs, OwnTopics: own}, state: state}
+	r := &Runner{options: Options{Outputs: outputs, OwnTopics: own}, state: state, names: make(map[named][]string)}
 	claims := r.claims(found)
 	out := make(map[change.TableID]Place, len(found.Tables))
 	for _, captured := range found.Tables {

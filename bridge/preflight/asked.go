@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -22,6 +23,7 @@ type asked struct {
 	window    shared[*source.Window]
 	kept      shared[*Kept]
 	messages  shared[[]message]
+	bounds    []schema // of transactions; there when messages are
 	cluster   shared[*facts.Cluster]
 	ping      shared[struct{}] // of the registry
 	rows      shared[map[change.TableID]int64]
@@ -152,7 +154,7 @@ func (a *asked) compiled(ctx context.Context) ([]message, error) {
 				out = append(out, m)
 			}
 		}
-		return out, nil
+		return out, a.compileBounds(ctx)
 	})
 }
 
@@ -193,6 +195,28 @@ func (a *asked) compile(ctx context.Context, m *message) (err error) {
 	return err
 }
 
+// compileBounds compiles the messages that tell where transactions begin and end.
+func (a *asked) compileBounds(ctx context.Context) error {
+	for i := range a.Outputs {
+		o := &a.Outputs[i]
+		if o.Bounds == nil {
+			continue
+		}
+		a.Book.take()
+		declared, m := o.Bounds.DeclareBound(0), message{}
+		if _, err := o.Format.Value(ctx, o.BoundsTopic, declared.Value); err != nil {
+			return err
+		}
+		m.note("value", a.Book.take())
+		if _, err := o.Format.Key(ctx, o.BoundsTopic, declared.Key); err != nil {
+			return err
+		}
+		m.note("key", a.Book.take())
+		a.bounds = append(a.bounds, m.schemas...)
+	}
+	return nil
+}
+
 func (m *message) note(part string, entries []Entry) {
 	for _, e := range entries {
 		m.schemas = append(m.schemas, schema{part: part, subject: e.Subject, text: e.Schema})
@@ -209,12 +233,7 @@ func (a *asked) brokers(ctx context.Context) (*facts.Cluster, error) {
 				topics[m.topic] = change.DataTopic
 			}
 		}
-		for _, name := range a.Task.MetadataTopics {
-			topics[name] = change.MetadataTopic
-		}
-		if name := a.Task.CheckpointTopic; name != "" {
-			topics[name] = change.CheckpointTopic
-		}
+		maps.Copy(topics, a.Task.Topics)
 		ctx, cancel := context.WithTimeoutCause(ctx, a.Limit, slow(a.Limit))
 		defer cancel()
 		return a.Kafka(ctx, topics)

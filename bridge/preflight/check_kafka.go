@@ -237,6 +237,10 @@ func (d *doctor) cleanup(ctx context.Context, n *notes) {
 		case t.Role == change.MetadataTopic && !compacts:
 			n.warn(t.Name, "the cleanup.policy of metadata is "+policy+": schemas of messages that are still there are deleted in time", "set it to compact, or retention.ms to -1").
 				Commands = []string{d.alter(t.Name, "cleanup.policy=compact")}
+		case t.Role == change.DeadLetterTopic && policy != "delete":
+			n.warn(t.Name, "cleanup.policy is "+policy+": dead letters are deleted by the next one of the same key", "set it to delete").Commands = []string{d.alter(t.Name, "cleanup.policy=delete")}
+		case t.Role == change.DeadLetterTopic && t.Settings["retention.ms"] != "-1":
+			n.warn(t.Name, "dead letters are deleted after retention.ms "+t.Settings["retention.ms"], "set retention.ms to -1 to keep them until they are replayed").Commands = []string{d.alter(t.Name, "retention.ms=-1")}
 		case t.Role == change.DataTopic && compacts && keyless[t.Name] != "":
 			n.fail(t.Name, "cleanup.policy is "+policy+", and records of "+keyless[t.Name]+" have no key: the brokers refuse them", "name the key in source.keys, or set cleanup.policy to delete").
 				Commands = []string{d.alter(t.Name, "cleanup.policy=delete")}
@@ -270,6 +274,7 @@ func (d *doctor) sizesOfMessages(ctx context.Context, n *notes) {
 	}
 	most := d.Task.Kafka.MaxMessageBytes
 	ours := "kafka.max_message_bytes is " + sizeText(most)
+	letters := d.Task.Kafka.MaxLetterBytes
 	brokers := number(c.Settings["message.max.bytes"], 0)
 	looked, new := 0, 0
 	for _, t := range c.Topics {
@@ -281,6 +286,9 @@ func (d *doctor) sizesOfMessages(ctx context.Context, n *notes) {
 		}
 		switch {
 		case limit == 0:
+		case t.Role == change.DeadLetterTopic && limit < letters:
+			n.warn(t.Name, fmt.Sprintf("the topic takes dead letters of %s at most, bad_records.max_bytes is %s: what does not fit stops its table", sizeText(limit), sizeText(letters)), "raise the one or lower the other").
+				Commands = []string{d.alter(t.Name, fmt.Sprintf("max.message.bytes=%d", letters))}
 		case limit >= most:
 			looked++
 		case t.Exists:

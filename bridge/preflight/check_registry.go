@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -50,25 +51,23 @@ func (d *doctor) schemas(ctx context.Context, n *notes) {
 		return // discover tells
 	}
 	known, fit := 0, 0
-	for _, m := range messages {
-		for _, s := range m.schemas {
-			limited, cancel := d.limited(ctx)
-			v := d.verdict(limited, s)
-			cancel()
-			switch {
-			case v.err != nil:
-				n.failed(s.subject, v.err)
-				if ctx.Err() != nil || unreachable(v.err) {
-					return // the others would say the same
-				}
-			case v.State == SchemaKnown:
-				known++
-			case v.Compatible:
-				fit++
-			default:
-				n.fail(s.subject, m.version.ID.String()+": the registry would refuse the schema under "+v.Level+reasons(v.Reasons),
-					"see ctbridge plan for the difference; change the table back, set another level for the subject, or another subject (schema_registry.subject_strategy)")
+	for _, s := range schemasOf(messages, d.bounds) {
+		limited, cancel := d.limited(ctx)
+		v := d.verdict(limited, s)
+		cancel()
+		switch {
+		case v.err != nil:
+			n.failed(s.subject, v.err)
+			if ctx.Err() != nil || unreachable(v.err) {
+				return // the others would say the same
 			}
+		case v.State == SchemaKnown:
+			known++
+		case v.Compatible:
+			fit++
+		default:
+			n.fail(s.subject, "the registry would refuse the schema under "+v.Level+reasons(v.Reasons),
+				"see ctbridge plan for the difference; change the table back, set another level for the subject, or another subject (schema_registry.subject_strategy)")
 		}
 	}
 	if known > 0 {
@@ -77,6 +76,20 @@ func (d *doctor) schemas(ctx context.Context, n *notes) {
 	if fit > 0 {
 		n.pass(many(fit, "schema"), "new, and the registry would take them")
 	}
+}
+
+// schemasOf gives all schemas, each subject once for each text.
+func schemasOf(messages []message, more []schema) (all []schema) {
+	seen := make(map[schema]bool)
+	for _, m := range append(slices.Clone(messages), message{schemas: more}) {
+		for _, s := range m.schemas {
+			if !seen[s] {
+				seen[s] = true
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
 func reasons(list []string) string {

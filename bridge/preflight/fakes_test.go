@@ -176,6 +176,8 @@ func (f registering) Key(ctx context.Context, topic string, n *envelope.Node) (e
 	return nil, err
 }
 
+func (registering) Subject(topic, part string, _ *envelope.Node) (string, error) { return topic + "-" + part, nil }
+
 // registry is what the registry says, by subject.
 type registry struct {
 	mode    string
@@ -225,7 +227,7 @@ func world() (*World, *engine, *layout, *facts.Cluster) {
 		Task: Task{
 			Name: "orders", Engine: "fake", Layout: "qlik", Horizon: source.HorizonOptions{Policy: source.PolicyAuto, Settle: time.Second, MaxWait: time.Minute}, Lookback: 10 * time.Minute,
 			Load: bridge.LoadNone, OnReset: bridge.ResetFail, Brokers: []string{"a:9092"}, Principal: "task",
-			Kafka: KafkaTask{Version: "3.6.0", MaxMessageBytes: 1 << 20, TransactionTimeout: time.Minute, CreateTopics: true}, CheckpointTopic: "cp", RegistryURL: "http://r",
+			Kafka: KafkaTask{Version: "3.6.0", MaxMessageBytes: 1 << 20, MaxLetterBytes: 8 << 20, TransactionTimeout: time.Minute, CreateTopics: true}, Topics: map[string]change.TopicRole{"cp": change.CheckpointTopic}, RegistryURL: "http://r",
 			MemoryBytes: 64 << 20,
 		},
 		Engine: e, Layout: l, Book: book,

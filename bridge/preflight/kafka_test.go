@@ -72,9 +72,21 @@ func TestKafkaChecks(t *testing.T) {
 			topic(c, "cp", change.CheckpointTopic, func(t *facts.Topic) { t.Settings["cleanup.policy"] = "delete" })
 		}, []want{{Fail, "cp", "would be lost", "cleanup.policy=compact"}}},
 		"metadata is deleted": {"cleanup", func(w *World, c *facts.Cluster) {
-			w.Task.MetadataTopics = []string{"meta"}
+			w.Task.Topics["meta"] = change.MetadataTopic
 			topic(c, "meta", change.MetadataTopic, func(t *facts.Topic) { t.Settings["cleanup.policy"] = "delete" })
 		}, []want{{Warn, "meta", "schemas of messages", "cleanup.policy=compact"}}},
+		"letters are deleted": {"cleanup", func(w *World, c *facts.Cluster) {
+			w.Task.Topics["letters"] = change.DeadLetterTopic
+			topic(c, "letters", change.DeadLetterTopic, func(t *facts.Topic) { t.Settings["cleanup.policy"], t.Settings["retention.ms"] = "delete", "1000" })
+		}, []want{{Warn, "letters", "retention.ms 1000", "retention.ms=-1"}}},
+		"letters are compacted": {"cleanup", func(w *World, c *facts.Cluster) {
+			w.Task.Topics["letters"] = change.DeadLetterTopic
+			topic(c, "letters", change.DeadLetterTopic, func(*facts.Topic) {})
+		}, []want{{Warn, "letters", "policy is compact", "cleanup.policy=delete"}}},
+		"small letters": {"size", func(w *World, c *facts.Cluster) {
+			w.Task.Topics["letters"] = change.DeadLetterTopic
+			topic(c, "letters", change.DeadLetterTopic, func(*facts.Topic) {})
+		}, []want{{Warn, "letters", "bad_records.max_bytes is 8 MiB", "max.message.bytes=8388608"}, {Pass, "3 topics", "", ""}}},
 		"data is compacted": {"cleanup", func(_ *World, c *facts.Cluster) {
 			topic(c, "shop.parcel", change.DataTopic, func(t *facts.Topic) { t.Settings["cleanup.policy"] = "compact,delete" })
 		}, []want{{Warn, "shop.parcel", "only the last change", ""}}},

@@ -16,12 +16,13 @@ import (
 
 // Plan is what a start of a task would bring. Its JSON is API: see docs/doctor.md.
 type Plan struct {
-	Version int         `json:"version"` // of this form
-	Task    string      `json:"task"`
-	Tables  []TablePlan `json:"tables"`
-	LeftOut []LeftOut   `json:"left_out"`
-	Topics  []TopicPlan `json:"own_topics"` // of the task itself
-	Unknown []string    `json:"unknown"`    // what could not be asked, and why
+	Version int          `json:"version"` // of this form
+	Task    string       `json:"task"`
+	Tables  []TablePlan  `json:"tables"`
+	LeftOut []LeftOut    `json:"left_out"`
+	Topics  []TopicPlan  `json:"own_topics"`  // of the task itself
+	Schemas []SchemaPlan `json:"own_schemas"` // of messages about transactions
+	Unknown []string     `json:"unknown"`     // what could not be asked, and why
 }
 
 const planVersion = 1
@@ -96,7 +97,7 @@ func NewPlan(ctx context.Context, w *World) (*Plan, error) {
 	whole := 6 * w.Limit
 	ctx, cancel := context.WithTimeoutCause(ctx, whole, slow(whole))
 	defer cancel()
-	p := &planner{asked: asked{World: w}, plan: &Plan{Version: planVersion, Task: w.Task.Name, Tables: []TablePlan{}, LeftOut: []LeftOut{}, Topics: []TopicPlan{}, Unknown: []string{}}}
+	p := &planner{asked: asked{World: w}, plan: &Plan{Version: planVersion, Task: w.Task.Name, Tables: []TablePlan{}, LeftOut: []LeftOut{}, Topics: []TopicPlan{}, Schemas: []SchemaPlan{}, Unknown: []string{}}}
 	found, err := p.discovery(ctx)
 	if err != nil {
 		return nil, err
@@ -119,6 +120,9 @@ func NewPlan(ctx context.Context, w *World) (*Plan, error) {
 	for i, t := range found.Tables {
 		own := messages[i*len(w.Outputs) : (i+1)*len(w.Outputs)]
 		p.plan.Tables = append(p.plan.Tables, p.table(ctx, t, state.Tables[t.Table.ID], own, cluster))
+	}
+	for _, s := range p.bounds {
+		p.plan.Schemas = append(p.plan.Schemas, p.schema(ctx, s))
 	}
 	return p.plan, nil
 }
@@ -156,10 +160,15 @@ func (p *planner) leaveOut(found source.Discovery) {
 
 func (p *planner) ownTopics(cluster *facts.Cluster) {
 	for i := range cluster.Topics {
-		if t := &cluster.Topics[i]; t.Role != change.DataTopic {
+		if t := &cluster.Topics[i]; own(p.Task.Topics, t.Name) {
 			p.plan.Topics = append(p.plan.Topics, topicPlan(t))
 		}
 	}
+}
+
+func own(topics map[string]change.TopicRole, name string) bool {
+	_, found := topics[name]
+	return found
 }
 
 func topicPlan(t *facts.Topic) TopicPlan {

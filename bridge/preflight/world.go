@@ -43,12 +43,11 @@ type Task struct {
 	Principal string // of ACLs: the SASL user, "" = not known
 	Brokers   []string
 
-	Kafka           KafkaTask
-	MetadataTopics  []string
-	CheckpointTopic string // "" = it is kept elsewhere
-	ControlTopic    string
-	RegistryURL     string
-	Compatibility   string // of new subjects, "" = the registry's own
+	Kafka         KafkaTask
+	Topics        map[string]change.TopicRole // of the task itself, that a start makes
+	ControlTopic  string
+	RegistryURL   string
+	Compatibility string // of new subjects, "" = the registry's own
 
 	MemoryBytes int64 // memory.max_bytes
 	MemoryLimit int64 // of the container, 0 = none
@@ -58,6 +57,7 @@ type Task struct {
 type KafkaTask struct {
 	Version            string
 	MaxMessageBytes    int64
+	MaxLetterBytes     int64 // of dead letters
 	TransactionTimeout time.Duration
 	CreateTopics       bool
 }

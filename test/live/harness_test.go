@@ -344,15 +344,3 @@ func (b *bridge) topicsExist(tables []string) bool {
 	}
 	return true
 }
-
-// edit changes the configuration file.
-func (b *bridge) edit(was, is string) {
-	b.Helper()
-	text, err := os.ReadFile(b.config)
-	if err != nil || !strings.Contains(string(text), was) {
-		b.Fatalf("%v: no %q in the configuration", err, was)
-	}
-	if err := os.WriteFile(b.config, []byte(strings.Replace(string(text), was, is, 1)), 0o600); err != nil {
-		b.Fatal(err)
-	}
-}

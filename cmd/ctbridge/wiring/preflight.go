@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/preflight"
@@ -48,14 +49,16 @@ func NewPreflight(t *config.Task, memoryLimit int64, limit time.Duration) (_ *Pr
 		}
 	}()
 	m := metrics.New(metrics.Options{})
+	book := &preflight.Book{}
+	outputs, err := Outputs(t, book)
+	if err != nil {
+		return nil, err
+	}
 	p.World = preflight.World{
-		Task: preflightTask(t), Engine: engine, Layout: layouts[t.Source.Layout](engine, t, m, silent), Book: &preflight.Book{},
+		Task: preflightTask(t, outputs), Engine: engine, Layout: layouts[t.Source.Layout](engine, t, m, silent), Outputs: outputs, Book: book,
 		Checkpoint: func(ctx context.Context) (*preflight.Kept, error) { return keptOf(ctx, t) }, Now: time.Now, Limit: limit,
 	}
 	p.Task.MemoryLimit = memoryLimit
-	if p.Outputs, err = Outputs(t, p.Book); err != nil {
-		return nil, err
-	}
 	if p.Kafka, err = surveyOf(t); err != nil {
 		return nil, err
 	}
@@ -72,8 +75,8 @@ func NewPreflight(t *config.Task, memoryLimit int64, limit time.Duration) (_ *Pr
 }
 
 // preflightTask takes over what checks must know.
-func preflightTask(t *config.Task) preflight.Task {
-	o := runnerOptions(t, &messages{}, nil, nil)
+func preflightTask(t *config.Task, outputs []bridge.Output) preflight.Task {
+	o := runnerOptions(t, &messages{outputs: outputs}, nil, nil)
 	h := &t.Source.Horizon
 	out := preflight.Task{
 		Name: t.Name, Engine: t.Source.Engine, Layout: t.Source.Layout, Unused: o.Unused,
@@ -81,18 +84,24 @@ func preflightTask(t *config.Task) preflight.Task {
 		Lookback: lookback(t), Load: o.Load.Mode, OnReset: o.OnReset, Start: o.Start, OwnTopics: o.OwnTopics,
 		Principal: t.Kafka.SASL.Username, Brokers: t.Kafka.Brokers,
 		Kafka: preflight.KafkaTask{
-			Version: t.Kafka.Version, MaxMessageBytes: int64(t.Kafka.MaxMessageBytes), TransactionTimeout: t.Kafka.TransactionTimeout, CreateTopics: t.Kafka.CreateTopics,
+			Version: t.Kafka.Version, MaxMessageBytes: int64(t.Kafka.MaxMessageBytes), MaxLetterBytes: int64(t.LetterBytes()), TransactionTimeout: t.Kafka.TransactionTimeout, CreateTopics: t.Kafka.CreateTopics,
 		},
 		RegistryURL: withoutUser(t.SchemaRegistry.URL), Compatibility: t.SchemaRegistry.Compatibility, MemoryBytes: int64(t.Memory.MaxBytes),
 	}
-	for i := range t.Envelopes {
-		if e := &t.Envelopes[i]; e.HasMetadataTopic() {
-			out.OwnTopics = append(out.OwnTopics, e.MetadataTopic)
-			out.MetadataTopics = append(out.MetadataTopics, e.MetadataTopic)
+	out.Topics = make(map[string]change.TopicRole)
+	for i := range outputs {
+		if name := outputs[i].MetadataTopic; name != "" {
+			out.Topics[name] = change.MetadataTopic
+		}
+		if name := outputs[i].BoundsTopic; name != "" {
+			out.Topics[name] = change.DataTopic
 		}
 	}
+	if o.BadRows.Topic != "" {
+		out.Topics[o.BadRows.Topic] = change.DeadLetterTopic
+	}
 	if t.Checkpoint.Store == config.StoreKafka {
-		out.CheckpointTopic = t.Checkpoint.Topic
+		out.Topics[t.Checkpoint.Topic] = change.CheckpointTopic
 	}
 	return out
 }
@@ -104,6 +113,7 @@ func surveyOf(t *config.Task) (func(ctx context.Context, topics map[string]chang
 		return nil, err
 	}
 	c.ClientID += "-preflight"
+	c.MaxLetterBytes = t.LetterBytes()
 	use := kafka.Use{}
 	if t.Delivery == config.ExactlyOnce {
 		use.TransactionalID = transactionalID(t)

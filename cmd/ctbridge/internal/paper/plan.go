@@ -19,10 +19,13 @@ func Plan(w io.Writer, p *preflight.Plan, o Options) error {
 	for i := range p.Tables {
 		s.table(&p.Tables[i])
 	}
-	if len(p.Topics) > 0 {
-		s.heading("topics of the task itself")
+	if len(p.Topics)+len(p.Schemas) > 0 {
+		s.heading("the task itself")
 		for i := range p.Topics {
 			s.topic("topic", &p.Topics[i])
+		}
+		for i := range p.Schemas {
+			s.schema(&p.Schemas[i])
 		}
 	}
 	if len(p.LeftOut) > 0 {
@@ -53,7 +56,8 @@ func (s *sheet) row(label, style, text string) {
 
 // summary counts what is new and what would be refused.
 func summary(p *preflight.Plan) string {
-	topics, schemas, refused, loads := 0, 0, 0, 0
+	topics, loads := 0, 0
+	all := slices.Clone(p.Schemas)
 	for i := range p.Tables {
 		if p.Tables[i].Load.Loads {
 			loads++
@@ -62,15 +66,17 @@ func summary(p *preflight.Plan) string {
 			if !o.Topic.Exists && o.Topic.Settings != nil {
 				topics++
 			}
-			for _, v := range o.Schemas {
-				switch {
-				case v.State == preflight.SchemaKnown || v.State == "":
-				case v.Compatible:
-					schemas++
-				default:
-					refused++
-				}
-			}
+			all = append(all, o.Schemas...)
+		}
+	}
+	schemas, refused := 0, 0
+	for i := range all {
+		switch {
+		case all[i].State == preflight.SchemaKnown || all[i].State == "":
+		case all[i].Compatible:
+			schemas++
+		default:
+			refused++
 		}
 	}
 	out := fmt.Sprintf("%s, %s, %s, %s", counted(len(p.Tables), "table"), counted(topics, "new topic"), counted(schemas, "new schema"), counted(loads, "full load"))
