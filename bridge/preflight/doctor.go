@@ -21,12 +21,14 @@ func Doctor(ctx context.Context, w *World) *Report {
 	whole := 6 * w.Limit
 	ctx, cancel := context.WithTimeoutCause(ctx, whole, slow(whole))
 	defer cancel()
-	g := &group{}
-	for _, c := range []struct {
-		area  Area
-		check string
-		run   func(ctx context.Context, n *notes)
-	}{
+	g := &group{work: d.checks()}
+	all := g.wait(ctx)
+	return newReport(w.Task.Name, all, d.heard.Load() == 0 && d.deaf.Load() > 0)
+}
+
+// checks lists everything that is looked at, in the order of reports.
+func (d *doctor) checks() []job {
+	return []job{
 		{AreaConfig, "memory", d.memory},
 		{AreaSource, "reach", d.reachSource},
 		{AreaSource, "discover", d.discover},
@@ -57,11 +59,7 @@ func Doctor(ctx context.Context, w *World) *Report {
 		{AreaCheckpoint, "source", d.sameSource},
 		{AreaCheckpoint, "tables", d.vanished},
 		{AreaCheckpoint, "position", d.positions},
-	} {
-		g.add(c.area, c.check, c.run)
 	}
-	all := g.wait(ctx)
-	return newReport(w.Task.Name, all, d.heard.Load() == 0 && d.deaf.Load() > 0)
 }
 
 // reached counts neighbours that answer, and those that do not.

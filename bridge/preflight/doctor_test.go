@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -256,6 +257,26 @@ func TestNobodyAnswers(t *testing.T) {
 	e.err = away
 	if r := Doctor(t.Context(), w); r.Deaf || len(only(r, Pass)) < 5 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Every check has a row in the documentation, under its area.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := (&doctor{}).checks()
+	if len(checks) < 25 {
+		t.Fatalf("%d checks", len(checks))
+	}
+	for _, c := range checks {
+		_, section, found := strings.Cut(string(text), "\n### "+string(c.area)+"\n")
+		section, _, _ = strings.Cut(section, "\n### ")
+		if !found || !strings.Contains(section, "\n| "+c.check+" | ") {
+			t.Errorf("%s/%s is not documented", c.area, c.check)
+		}
 	}
 }
 

@@ -37,21 +37,14 @@ func (s *shared[T]) get(ctx context.Context, limit time.Duration, ask func(ctx c
 
 func slow(limit time.Duration) error { return fmt.Errorf("no answer within %s", limit) }
 
-// group runs functions at the same time, each within a limit, and gives what they note in their order. One that does not end in time is left behind,
-// and notes that.
-type group struct {
-	limit time.Duration
-	work  []job
-}
+// group runs functions at the same time and gives what they note in their order. One that does not end with the context is left behind, and that is
+// noted.
+type group struct{ work []job }
 
 type job struct {
 	area  Area
 	check string
 	run   func(ctx context.Context, n *notes)
-}
-
-func (g *group) add(area Area, check string, run func(ctx context.Context, n *notes)) {
-	g.work = append(g.work, job{area, check, run})
 }
 
 func (g *group) wait(ctx context.Context) (all []Finding) {
