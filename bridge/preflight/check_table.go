@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +151,41 @@ func (d *doctor) columns(ctx context.Context, n *notes) {
 		}
 	}
 	n.fine(well, "header columns are there, with fitting types")
+	d.collations(ctx, n, all)
+}
+
+// collations looks for change sequences that no query can ask for together: then tables are asked one by one, or not at all.
+func (d *doctor) collations(ctx context.Context, n *notes, all []inspection) {
+	c, ok := d.Engine.(collating)
+	if !ok {
+		return
+	}
+	var ids []change.TableID
+	for _, i := range all {
+		ids = append(ids, i.table.Changes)
+	}
+	limited, cancel := d.limited(ctx)
+	defer cancel()
+	found, err := c.Collations(limited, ids)
+	if err != nil {
+		return // not every server tells
+	}
+	by := make(map[string][]string)
+	for _, i := range all {
+		for _, column := range i.facts.Order {
+			if collation := found[i.table.Changes][column.Name]; collation != "" {
+				by[collation] = append(by[collation], i.table.Changes.String())
+			}
+		}
+	}
+	if len(by) < 2 {
+		return
+	}
+	var parts []string
+	for _, collation := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, collation+" in "+some(by[collation]))
+	}
+	n.warn(many(len(all), "table"), "change sequences have different collations, so that one query cannot ask for all of them: "+strings.Join(parts, "; "), "give them one collation, best that of the database")
 }
 
 func headers(list []facts.Header) (names, why string) {
@@ -293,13 +329,14 @@ func (d *doctor) retention(ctx context.Context, n *notes) {
 		return // discover and rights tell
 	}
 	sizes := d.sizes(ctx)
-	oldest, well := time.Duration(0), 0
+	oldest, well, daily := time.Duration(0), 0, 0.0
 	for _, i := range all {
 		if i.facts.Oldest.IsZero() {
 			continue
 		}
 		since := d.Now().Sub(i.facts.Oldest)
 		rows, known := sizes[i.table.Changes]
+		daily += float64(rows) / max(since.Hours()/24, 1)
 		if since <= neverCleaned || !known || rows < smallTable {
 			well, oldest = well+1, max(oldest, since)
 			continue
@@ -308,7 +345,11 @@ func (d *doctor) retention(ctx context.Context, n *notes) {
 			"does anybody delete old rows? Delete in order of the change sequence, and only what lies behind the checkpoint")
 	}
 	if well > 0 {
-		n.pass(many(well, "table"), "the oldest row is "+age(oldest)+" old")
+		seen := "the oldest row is " + age(oldest) + " old"
+		if len(sizes) > 0 {
+			seen += fmt.Sprintf("; about %.0f new rows a day in all", daily)
+		}
+		n.pass(many(well, "table"), seen)
 	}
 }
 

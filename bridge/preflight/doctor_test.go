@@ -152,6 +152,10 @@ func TestTableChecks(t *testing.T) {
 			})
 			set(l, depot, func(f *facts.ChangeTable) { f.Captured, f.Mend = []string{"weight"}, []string{"EXEC second"} })
 		}, []want{{Warn, "shop.depot", "weight", "EXEC second"}, {Fail, "shop.parcel__ct", "h__seq: it is int", ""}, {Warn, "shop.parcel__ct", "h__mask: no mask", "Store Changes"}}},
+		"collations": {"columns", func(_ *World, e *engine, _ *layout) {
+			e.collation = map[change.TableID]string{changesOf(parcel): "Latin1", changesOf(depot): "Greek"}
+		},
+			[]want{{Pass, "2 tables", "", ""}, {Warn, "2 tables", "Greek in shop.depot__ct; Latin1 in shop.parcel__ct", "one collation"}}},
 		"before-images": {"before_images", func(_ *World, _ *engine, l *layout) {
 			set(l, parcel, func(f *facts.ChangeTable) { f.Befores = &facts.Pairs{Updates: 10} })
 			set(l, depot, func(f *facts.ChangeTable) { f.Befores = &facts.Pairs{Updates: 10, Befores: 5} })
@@ -166,7 +170,7 @@ func TestTableChecks(t *testing.T) {
 			e.indexes = map[change.TableID][]facts.Index{changesOf(parcel): {{Name: "i", Columns: []string{"oper", "seq"}}, {Name: "none"}}}
 			e.rows = map[change.TableID]int64{changesOf(parcel): 70000, changesOf(depot): 5}
 		}, []want{{Warn, "shop.depot__ct", "about 5 rows, which is cheap", "CREATE INDEX"}, {Warn, "shop.parcel__ct", "about 70000 rows", `CREATE INDEX ON "shop"."parcel__ct"(seq)`}}},
-		"retention": {"retention", func(*World, *engine, *layout) {}, []want{{Pass, "2 tables", "2d0h old", ""}}},
+		"retention": {"retention", func(*World, *engine, *layout) {}, []want{{Pass, "2 tables", "2d0h old; about 50000 new rows a day in all", ""}}},
 		"never cleaned": {"retention", func(_ *World, _ *engine, l *layout) {
 			set(l, parcel, func(f *facts.ChangeTable) { f.Oldest = now.Add(-100 * 24 * time.Hour) })
 		}, []want{{Warn, "shop.parcel__ct", "100 days old; it has about 50000 rows, 500 a day", "behind the checkpoint"}, {Pass, "1 table", "", ""}}},

@@ -65,6 +65,8 @@ type engine struct {
 	indexes map[change.TableID][]facts.Index
 	open    []facts.Transaction
 	rows    map[change.TableID]int64
+
+	collation map[change.TableID]string // of the sequence
 }
 
 func (e *engine) Server(context.Context) (facts.Server, error) { return e.server, e.err }
@@ -85,6 +87,13 @@ func (e *engine) Transactions(context.Context, time.Duration) ([]facts.Transacti
 }
 func (e *engine) Rows(context.Context, []change.TableID) (map[change.TableID]int64, error) {
 	return e.rows, nil
+}
+func (e *engine) Collations(_ context.Context, ids []change.TableID) (map[change.TableID]map[string]string, error) {
+	out := make(map[change.TableID]map[string]string)
+	for _, id := range ids {
+		out[id] = map[string]string{"seq": e.collation[id], "other": id.Name}
+	}
+	return out, nil
 }
 func (e *engine) Fence(context.Context) (source.Fence, error) { return source.Fence{}, e.err }
 
@@ -176,7 +185,9 @@ func (f registering) Key(ctx context.Context, topic string, n *envelope.Node) (e
 	return nil, err
 }
 
-func (registering) Subject(topic, part string, _ *envelope.Node) (string, error) { return topic + "-" + part, nil }
+func (registering) Subject(topic, part string, _ *envelope.Node) (string, error) {
+	return topic + "-" + part, nil
+}
 
 // registry is what the registry says, by subject.
 type registry struct {

@@ -96,6 +96,9 @@ type (
 		Indexes(ctx context.Context, ids []change.TableID) (map[change.TableID][]facts.Index, error)
 		MakeIndex(table change.TableID, columns []string) string
 	}
+	collating interface {
+		Collations(ctx context.Context, ids []change.TableID) (map[change.TableID]map[string]string, error)
+	}
 	transacting interface {
 		Transactions(ctx context.Context, older time.Duration) ([]facts.Transaction, error)
 	}

@@ -178,20 +178,28 @@ func (s *session) surveyTopics(ctx context.Context, roles map[string]change.Topi
 		return err
 	}
 	var asked []*sarama.ConfigResource
+	var absent []string
 	for _, name := range names {
-		t := s.surveyTopic(ctx, name, roles[name], found[name])
+		t := s.surveyTopic(name, roles[name], found[name])
 		if t.Exists {
 			asked = append(asked, &sarama.ConfigResource{Type: sarama.TopicResource, Name: name, ConfigNames: topicSettings})
 		}
+		if t.New != nil {
+			absent = append(absent, name)
+		}
 		out.Topics = append(out.Topics, t)
 	}
+	refused := s.rehearse(ctx, absent, roles)
 	settings, err := s.settings(ctx, asked)
 	if err != nil {
 		return err
 	}
 	for i := range out.Topics {
-		d := settings[out.Topics[i].Name]
-		out.Topics[i].Settings, out.Topics[i].Hidden = d.values, d.hidden
+		t := &out.Topics[i]
+		t.Settings, t.Hidden = settings[t.Name].values, settings[t.Name].hidden
+		if t.New != nil {
+			t.Err = refused(t.Name)
+		}
 	}
 	return nil
 }
@@ -217,7 +225,7 @@ func (s *session) describeAll(ctx context.Context, names []string) (map[string]*
 	return out, s.fail("describe topics", err)
 }
 
-func (s *session) surveyTopic(ctx context.Context, name string, role change.TopicRole, found *sarama.TopicMetadata) facts.Topic {
+func (s *session) surveyTopic(name string, role change.TopicRole, found *sarama.TopicMetadata) facts.Topic {
 	t := facts.Topic{Name: name, Role: role}
 	switch {
 	case CheckTopicName(name) != nil:
@@ -225,7 +233,6 @@ func (s *session) surveyTopic(ctx context.Context, name string, role change.Topi
 	case found == nil:
 		t.Err = s.fail("describe topic "+name, sarama.ErrIncompleteResponse)
 	case errors.Is(found.Err, sarama.ErrUnknownTopicOrPartition):
-		t.Err = s.rehearse(ctx, name, role)
 		t.New = s.newSettings(role)
 	default:
 		t.Exists = found.Err == sarama.ErrNoError || found.Err == sarama.ErrLeaderNotAvailable
@@ -250,23 +257,45 @@ func count(t *facts.Topic, found *sarama.TopicMetadata) {
 	}
 }
 
-// rehearse asks the brokers to check the making of a topic, and no more.
-func (s *session) rehearse(ctx context.Context, name string, role change.TopicRole) error {
+// rehearse asks the brokers to check the making of topics, and no more. What it returns tells why one cannot be made.
+func (s *session) rehearse(ctx context.Context, names []string, roles map[string]change.TopicRole) (refused func(name string) error) {
 	if !*s.conf.CreateTopics {
-		return fault.New(fault.Table, "topic "+name, sarama.ErrUnknownTopicOrPartition, "create it, or set kafka.create_topics: true")
-	}
-	settings := s.conf.settings(role)
-	err := s.call(ctx, func() error {
-		admin, err := sarama.NewClusterAdminFromClient(s.client)
-		if err != nil {
-			return err
+		return func(name string) error {
+			return fault.New(fault.Table, "topic "+name, sarama.ErrUnknownTopicOrPartition, "create it, or set kafka.create_topics: true")
 		}
-		return admin.CreateTopic(name, settings.detail(), true)
-	})
-	if errors.Is(err, sarama.ErrTopicAlreadyExists) {
-		return nil
 	}
-	return s.fail("create topic "+name, err)
+	details := make(map[string]*sarama.TopicDetail, len(names))
+	for _, name := range names {
+		settings := s.conf.settings(roles[name])
+		details[name] = settings.detail()
+	}
+	answers := make(map[string]*sarama.TopicError)
+	var failed error
+	if len(details) > 0 {
+		failed = s.call(ctx, func() error {
+			controller, err := s.client.Controller()
+			if err != nil {
+				return err
+			}
+			answer, err := controller.CreateTopics(sarama.NewCreateTopicsRequest(s.client.Config().Version, details, s.conf.RequestTimeout, true))
+			if err == nil {
+				answers = answer.TopicErrors
+			}
+			return err
+		})
+	}
+	return func(name string) error {
+		answer := answers[name]
+		switch {
+		case failed != nil:
+			return s.fail("create topic "+name, failed)
+		case answer == nil:
+			return s.fail("create topic "+name, sarama.ErrIncompleteResponse)
+		case answer.Err == sarama.ErrNoError || answer.Err == sarama.ErrTopicAlreadyExists:
+			return nil
+		}
+		return s.fail("create topic "+name, answer)
+	}
 }
 
 func (s *session) newSettings(role change.TopicRole) map[string]string {

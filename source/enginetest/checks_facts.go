@@ -40,6 +40,13 @@ func checkFacts(t *testing.T, h Harness) {
 	f.wantIndexes(e, id, []string{"a", `b "q"`})
 	f.exec("CREATE INDEX facts2 ON %s (c, a)", f.engine.Table(id))
 	f.wantIndexes(e, id, []string{"a", `b "q"`}, []string{"c", "a"})
+	if c, tells := f.engine.(interface {
+		Collations(ctx context.Context, ids []change.TableID) (map[change.TableID]map[string]string, error)
+	}); tells && h.Skip["facts of collations"] == "" {
+		if found, err := c.Collations(f.ctx, []change.TableID{id}); err != nil || found[id]["a"] == "" || found[id]["c"] != "" {
+			t.Errorf("%v, %v", found, err)
+		}
+	}
 	if h.Skip["facts of rows"] == "" {
 		for range 3 {
 			f.exec("INSERT INTO %s VALUES ('a', 'b', 1)", f.engine.Table(id))

@@ -69,6 +69,26 @@ func (e *Engine) eachOf(ctx context.Context, where, query string, ids []change.T
 	return nil
 }
 
+const collationsSQL = `SELECT CAST(c.TABLE_SCHEMA AS nvarchar(128)), CAST(c.TABLE_NAME AS nvarchar(128)), c.COLUMN_NAME, c.COLLATION_NAME
+FROM wanted w JOIN INFORMATION_SCHEMA.COLUMNS c ON c.TABLE_SCHEMA = w.s AND c.TABLE_NAME = w.n
+WHERE c.COLLATION_NAME IS NOT NULL`
+
+// Collations gives the collations of text columns: texts of different ones cannot stand in one query together.
+func (e *Engine) Collations(ctx context.Context, ids []change.TableID) (map[change.TableID]map[string]string, error) {
+	found := make(map[change.TableID]map[string]string)
+	err := e.eachOf(ctx, "list collations", collationsSQL, ids, func(scan func(dst ...any) error) error {
+		var id change.TableID
+		var column, collation string
+		err := scan(&id.Schema, &id.Name, &column, &collation)
+		if found[id] == nil {
+			found[id] = make(map[string]string)
+		}
+		found[id][column] = collation
+		return err
+	})
+	return found, err
+}
+
 // MakeIndex writes what makes an index.
 func (e *Engine) MakeIndex(table change.TableID, columns []string) string {
 	return facts.MakeIndex("CREATE INDEX ", e.Quote, e.Table(table), table.Name, columns)

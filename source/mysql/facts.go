@@ -86,6 +86,26 @@ func (e *Engine) eachOf(ctx context.Context, where, query string, ids []change.T
 	return nil
 }
 
+const collationsQuery = `
+SELECT table_schema, table_name, column_name, collation_name FROM information_schema.columns
+WHERE table_schema = ? AND CAST(table_name AS BINARY) IN (?names) AND collation_name IS NOT NULL`
+
+// Collations gives the collations of text columns: texts of different ones cannot stand in one query together.
+func (e *Engine) Collations(ctx context.Context, ids []change.TableID) (map[change.TableID]map[string]string, error) {
+	found := make(map[change.TableID]map[string]string)
+	err := e.eachOf(ctx, "list collations", collationsQuery, ids, func(scan func(...any) error) error {
+		var id change.TableID
+		var column, collation string
+		err := scan(&id.Schema, &id.Name, &column, &collation)
+		if found[id] == nil {
+			found[id] = make(map[string]string)
+		}
+		found[id][column] = collation
+		return err
+	})
+	return found, err
+}
+
 // MakeIndex writes what makes an index.
 func (e *Engine) MakeIndex(table change.TableID, columns []string) string {
 	return facts.MakeIndex("CREATE INDEX ", e.Quote, e.Table(table), table.Name, columns)
