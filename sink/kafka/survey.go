@@ -305,8 +305,8 @@ func (s *session) newSettings(role change.TopicRole) map[string]string {
 	return out
 }
 
-// transactionalIDNotFound is TRANSACTIONAL_ID_NOT_FOUND, for which the client has no name.
-const transactionalIDNotFound sarama.KError = 105
+// errTransactionalIDNotFound is TRANSACTIONAL_ID_NOT_FOUND, for which the client has no name.
+const errTransactionalIDNotFound sarama.KError = 105
 
 // surveyTransactions asks the coordinator what it knows of a transactional id. An id that was never used is no error; asking for a producer id would
 // tell more, and fence the task that runs.
@@ -325,17 +325,18 @@ func (s *session) surveyTransactions(ctx context.Context, id string) *facts.Tran
 		if err != nil {
 			return err
 		}
-		for _, state := range answer.TransactionStates {
-			if state.ErrorCode == transactionalIDNotFound {
-				return nil
-			}
-			out.State = state.TransactionState
-			if state.TransactionStartTime > 0 {
-				out.Since = time.UnixMilli(state.TransactionStartTime)
-			}
-			return noError(state.ErrorCode)
+		if len(answer.TransactionStates) != 1 {
+			return sarama.ErrIncompleteResponse
 		}
-		return nil
+		state := answer.TransactionStates[0]
+		if state.ErrorCode == errTransactionalIDNotFound {
+			return nil
+		}
+		out.State = state.TransactionState
+		if state.TransactionStartTime > 0 {
+			out.Since = time.UnixMilli(state.TransactionStartTime)
+		}
+		return noError(state.ErrorCode)
 	})
 	out.Err = s.fail("transactional id "+id, err)
 	return out
