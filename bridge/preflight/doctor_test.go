@@ -248,6 +248,45 @@ func TestDeafNeighbour(t *testing.T) {
 	})
 }
 
+// blocking is an engine whose list of transactions never comes, whatever its context says.
+type blocking struct {
+	*engine
+	release chan struct{}
+}
+
+func (b *blocking) Transactions(context.Context, time.Duration) ([]facts.Transaction, error) {
+	<-b.release
+	return nil, nil
+}
+
+func TestBlockedCheckIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, e, _, _ := world()
+		b := &blocking{e, make(chan struct{})}
+		w.Engine = b
+		r := Doctor(t.Context(), w)
+		close(b.release)
+		compare(t, "blocked", only(r, Fail), []want{{Fail, "-", "no answer within", ""}})
+		if r.Passed < 20 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestLevelOfReports(t *testing.T) {
+	t.Parallel()
+	for level, list := range map[Level][]Level{Pass: {Pass}, Warn: {Pass, Warn}, Fail: {Warn, Fail, Pass}} {
+		var all []Finding
+		for _, l := range list {
+			all = append(all, Finding{Level: l})
+		}
+		if r := newReport("t", all, false); r.Level != level || r.Passed+r.Warnings+r.Failed != len(list) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w, e, _, _ := world()

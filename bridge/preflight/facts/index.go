@@ -8,8 +8,6 @@ import (
 )
 
 // Indexes collects the indexes of tables.
-
-// Indexes collects the indexes of tables.
 type Indexes map[change.TableID][]Index
 
 // Add takes the next column of an index, in order. An expression, told as "", and what follows it lead nowhere.
