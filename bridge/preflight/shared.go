@@ -58,14 +58,24 @@ func (g *group) wait(ctx context.Context) (all []Finding) {
 		}()
 	}
 	for i, j := range g.work {
-		select {
-		case list := <-answers[i]:
-			all = append(all, list...)
-		case <-ctx.Done():
-			n := &notes{area: j.area, check: j.check}
-			n.failed("-", context.Cause(ctx))
-			all = append(all, n.list...)
-		}
+		all = append(all, j.answer(ctx, answers[i])...)
 	}
 	return all
+}
+
+// answer waits for what a check notes. What is there when the time is up counts.
+func (j *job) answer(ctx context.Context, from <-chan []Finding) []Finding {
+	select {
+	case list := <-from:
+		return list
+	case <-ctx.Done():
+	}
+	select {
+	case list := <-from:
+		return list
+	default:
+		n := &notes{area: j.area, check: j.check}
+		n.failed("-", context.Cause(ctx))
+		return n.list
+	}
 }
