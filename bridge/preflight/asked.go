@@ -142,13 +142,12 @@ func (a *asked) compiled(ctx context.Context) ([]message, error) {
 		places := bridge.Places(a.Outputs, a.Task.OwnTopics, found, state)
 		var out []message
 		for _, t := range found.Tables {
-			version := change.NewTable(t.Table.ID, nextVersion(state.Tables[t.Table.ID], t), t.Table.Columns)
+			version, err := a.version(t, state.Tables[t.Table.ID])
 			for i := range a.Outputs {
-				m := message{table: t, version: version, output: &a.Outputs[i]}
+				m := message{table: t, version: version, output: &a.Outputs[i], err: err}
 				if place := places[t.Table.ID]; place.Err != nil {
 					m.err = place.Err
-				} else {
-					m.topic = place.Topics[i]
+				} else if m.topic = place.Topics[i]; err == nil {
 					m.err = a.compile(ctx, &m)
 				}
 				out = append(out, m)
@@ -158,12 +157,28 @@ func (a *asked) compiled(ctx context.Context) ([]message, error) {
 	})
 }
 
-// nextVersion is the table version after a start.
-func nextVersion(state *checkpoint.Table, t *source.Captured) int {
+// version is the next version of a table under the rules of columns; where these cannot be applied, without them.
+func (a *asked) version(t *source.Captured, state *checkpoint.Table) (*change.Table, error) {
+	if err := a.Values.Check(t.Table); err != nil {
+		return t.Table, err
+	}
+	plan, err := a.Values.Plan(t.Table)
+	if err != nil {
+		return t.Table, err
+	}
+	columns := t.Table.Columns
+	if plan != nil {
+		columns = plan.Table().Columns
+	}
+	return change.NewTable(t.Table.ID, nextVersion(state, t, plan.Shape()), columns), nil
+}
+
+// nextVersion is the table version after a start; shape is what the rules of columns make of it.
+func nextVersion(state *checkpoint.Table, t *source.Captured, shape string) int {
 	switch now := versionNow(state); {
 	case now == 0:
 		return 1 + len(t.Former)
-	case reflect.DeepEqual(state.Newest().Columns, t.Table.Columns):
+	case reflect.DeepEqual(state.Newest().Columns, t.Table.Columns) && state.Newest().Shape == shape:
 		return now
 	default:
 		return now + 1

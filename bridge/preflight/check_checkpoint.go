@@ -59,7 +59,7 @@ func (d *doctor) sameSource(ctx context.Context, n *notes) {
 	for t, s := range pairs {
 		switch {
 		case s.Identity == "" || t.Identity == "":
-		case s.Identity == t.Identity:
+		case s.Identity == t.Identity || slices.Contains(t.Succeeded, s.Identity):
 			same++
 		default:
 			others = append(others, t.Table.ID.String())

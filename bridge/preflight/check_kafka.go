@@ -313,21 +313,45 @@ func (d *doctor) sizesOfMessages(ctx context.Context, n *notes) {
 // transactional looks at what delivery exactly_once stands on.
 func (d *doctor) transactional(ctx context.Context, n *notes) {
 	c, err := d.brokers(ctx)
-	if err != nil || c.Transactions == nil {
+	if err != nil || len(c.Transactions) == 0 {
 		return // reach tells, or none are used
 	}
-	x := c.Transactions
 	limit := time.Duration(number(c.Settings["transaction.max.timeout.ms"], 0)) * time.Millisecond
 	if limit > 0 && d.Task.Kafka.TransactionTimeout > limit {
 		n.fail("kafka.transaction_timeout", fmt.Sprintf("%s is more than transaction.max.timeout.ms of the brokers, %s", age(d.Task.Kafka.TransactionTimeout), age(limit)), "lower it")
 	}
-	if x.Err != nil {
-		n.failed(x.ID, x.Err).Commands = []string{d.acl("--operation Describe --operation Write --transactional-id " + shell(x.ID))}
-		return
+	well, open := 0, ""
+	for _, x := range c.Transactions {
+		if x.Err != nil {
+			n.failed(x.ID, x.Err).Commands = []string{d.acl("--operation Describe --operation Write --transactional-id " + shell(x.ID))}
+			continue
+		}
+		well++
+		if x.State == "Ongoing" {
+			open = "; a transaction is open: the task runs, or was killed a moment ago"
+		}
 	}
-	seen := "the coordinator is " + x.Coordinator
-	if x.State == "Ongoing" {
-		seen += "; a transaction is open: the task runs, or was killed a moment ago"
+	switch first := c.Transactions[0]; {
+	case well == 1 && len(c.Transactions) == 1:
+		n.pass(first.ID, "the coordinator is "+first.Coordinator+open)
+	case well > 0:
+		n.pass(many(well, "transactional id"), "their coordinators answer"+open)
 	}
-	n.pass(x.ID, seen)
+}
+
+// group looks at how replicas find each other.
+func (d *doctor) group(ctx context.Context, n *notes) {
+	c, err := d.brokers(ctx)
+	if err != nil || c.Group == nil {
+		return // reach tells, or none is used
+	}
+	g := c.Group
+	switch {
+	case g.Err != nil:
+		n.failed(g.ID, g.Err).Commands = []string{d.acl("--operation Read --operation Describe --group " + shell(g.ID))}
+	case g.Members == 0:
+		n.pass(g.ID, "no replica runs now")
+	default:
+		n.pass(g.ID, many(g.Members, "replica")+" of the task run now")
+	}
 }

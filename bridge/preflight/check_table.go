@@ -126,6 +126,34 @@ func (d *doctor) readable(ctx context.Context, n *notes) {
 	n.fine(empty, "the change table is empty")
 }
 
+// filters puts each predicate to the test with the newest row of its table.
+func (d *doctor) filters(ctx context.Context, n *notes) {
+	found, err := d.discovery(ctx)
+	if err != nil {
+		return // discover tells
+	}
+	window, err := d.polled(ctx)
+	if err != nil {
+		return // rows tells
+	}
+	well := 0
+	for i, t := range found.Tables {
+		newest := window.Newest[i]
+		if t.Filter == "" || newest.Problem != nil || newest.Position == "" {
+			continue
+		}
+		limited, cancel := d.limited(ctx)
+		_, err := d.Layout.Count(limited, t, newest.Position.JustBelow(), newest.Position)
+		cancel()
+		if err != nil {
+			n.failed(t.Table.ID.String(), err)
+			continue
+		}
+		well++
+	}
+	n.fine(well, "the database takes their filters (source.filters)")
+}
+
 // columns looks at the header columns.
 func (d *doctor) columns(ctx context.Context, n *notes) {
 	all, err := d.inspections(ctx)

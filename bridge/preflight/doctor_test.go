@@ -17,6 +17,7 @@ import (
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 	"ctbridge/bridge/preflight/facts"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -146,6 +147,15 @@ func TestTableChecks(t *testing.T) {
 		"rows": {"rows", func(_ *World, _ *engine, l *layout) {
 			l.newest = map[change.TableID]source.Newest{parcel: {Problem: denied("NULL sequence")}}
 		}, []want{{Fail, "shop.parcel", "NULL sequence", ""}, {Pass, "1 table", "empty", ""}}},
+		"no filters": {"filters", func(*World, *engine, *layout) {}, nil},
+		"filters":    {"filters", func(_ *World, _ *engine, l *layout) { l.found.Tables[0].Filter = "status <> 'x'" }, []want{{Pass, "1 table", "takes their filters", ""}}},
+		"bad filter": {"filters", func(_ *World, _ *engine, l *layout) {
+			l.found.Tables[0].Filter, l.filter = "stat = 1", denied("no such column: stat")
+		},
+			[]want{{Fail, "shop.depot", "no such column: stat", ""}}},
+		"rules of columns": {"messages", func(w *World, _ *engine, _ *layout) {
+			w.Values = rulesOf(t, values.Rule{Name: "columns.rules[0]", Exclude: []values.Pattern{pattern("id")}})
+		}, []want{{Fail, "shop.depot", "id", ""}, {Fail, "shop.parcel", "id", ""}}},
 		"columns": {"columns", func(_ *World, _ *engine, l *layout) {
 			set(l, parcel, func(f *facts.ChangeTable) {
 				f.Missing, f.Odd = []facts.Header{{Name: "h__mask", Why: "no mask"}}, []facts.Header{{Name: "h__seq", Why: "it is int"}}

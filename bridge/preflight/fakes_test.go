@@ -14,6 +14,7 @@ import (
 	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 	"ctbridge/bridge/preflight/facts"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -110,6 +111,7 @@ type layout struct {
 	writer  facts.Writer
 	applied change.Position
 	mend    []string
+	filter  error // of every filter
 }
 
 func (l *layout) Discover(context.Context) (source.Discovery, error) { return l.found, l.err }
@@ -124,7 +126,7 @@ func (l *layout) Oldest(context.Context, *source.Captured, change.Position) (cha
 	return l.oldest, l.has, nil
 }
 func (l *layout) Count(context.Context, *source.Captured, change.Position, change.Position) (int64, error) {
-	return 0, nil
+	return 0, l.filter
 }
 func (l *layout) Inspect(_ context.Context, t *source.Captured) (facts.ChangeTable, error) {
 	return l.facts[t.Table.ID], nil
@@ -312,6 +314,22 @@ func compare(t *testing.T, name string, got []Finding, wanted []want) {
 			t.Errorf("%s: %+v\nwant %+v", name, f, w)
 		}
 	}
+}
+
+// pattern names one column.
+type pattern string
+
+func (p pattern) Match(column string) bool      { return column == string(p) }
+func (p pattern) Exact() (name string, ok bool) { return string(p), true }
+func (p pattern) String() string                { return string(p) }
+
+func rulesOf(t *testing.T, rule values.Rule) *values.Rules {
+	t.Helper()
+	rules, err := values.New([]values.Rule{rule}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }
 
 func denied(text string) error {

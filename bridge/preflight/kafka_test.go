@@ -107,12 +107,17 @@ func TestKafkaChecks(t *testing.T) {
 		}, []want{{Fail, "cp", "1.0 MiB at most", ""}, {Fail, "1 new topic", "message.max.bytes", `max.message.bytes: "8388608"`}, {Warn, "brokers", "one by one", ""}, {Pass, "1 topic", "", ""}}},
 		"no transactions": {"transactions", func(*World, *facts.Cluster) {}, nil},
 		"transactions": {"transactions", func(_ *World, c *facts.Cluster) {
-			c.Transactions = &facts.Transactions{ID: "ctbridge.orders.0", Coordinator: "b:9092", State: "Ongoing"}
+			c.Transactions = []facts.Transactions{{ID: "ctbridge.orders.0", Coordinator: "b:9092", State: "Ongoing"}}
 		}, []want{{Pass, "ctbridge.orders.0", "b:9092; a transaction is open", ""}}},
 		"transactions denied": {"transactions", func(_ *World, c *facts.Cluster) {
-			c.Transactions = &facts.Transactions{ID: "ctbridge.orders.0", Err: denied("not authorised")}
+			c.Transactions = []facts.Transactions{{ID: "ctbridge.orders.0", Err: denied("not authorised")}, {ID: "ctbridge.orders.1"}}
 			c.Settings["transaction.max.timeout.ms"] = "1000"
-		}, []want{{Fail, "kafka.transaction_timeout", "1m0s is more than", ""}, {Fail, "ctbridge.orders.0", "not authorised", "--operation Describe --operation Write --transactional-id ctbridge.orders.0"}}},
+		}, []want{{Fail, "kafka.transaction_timeout", "1m0s is more than", ""}, {Fail, "ctbridge.orders.0", "not authorised", "--operation Describe --operation Write --transactional-id ctbridge.orders.0"}, {Pass, "1 transactional id", "answer", ""}}},
+		"no group":    {"group", func(*World, *facts.Cluster) {}, nil},
+		"empty group": {"group", func(_ *World, c *facts.Cluster) { c.Group = &facts.Group{ID: "g"} }, []want{{Pass, "g", "no replica", ""}}},
+		"group":       {"group", func(_ *World, c *facts.Cluster) { c.Group = &facts.Group{ID: "g", Members: 2} }, []want{{Pass, "g", "2 replicas", ""}}},
+		"group denied": {"group", func(_ *World, c *facts.Cluster) { c.Group = &facts.Group{ID: "g", Err: denied("not authorised")} },
+			[]want{{Fail, "g", "not authorised", "--operation Read --operation Describe --group g"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,6 +31,7 @@ const planVersion = 1
 type TablePlan struct {
 	Table      string       `json:"table"`
 	Changes    string       `json:"change_table"`
+	Filter     string       `json:"filter,omitempty"`  // that rows must meet (source.filters)
 	VersionNow int          `json:"table_version_now"` // 0 = the task does not know the table
 	Version    int          `json:"table_version"`     // after the start
 	Columns    []Change     `json:"columns,omitempty"` // that have changed since the checkpoint
@@ -189,7 +190,7 @@ func topicPlan(t *facts.Topic) TopicPlan {
 }
 
 func (p *planner) table(ctx context.Context, t *source.Captured, state *checkpoint.Table, own []message, cluster *facts.Cluster) TablePlan {
-	out := TablePlan{Table: t.Table.ID.String(), Changes: t.Changes.String(), VersionNow: versionNow(state), Version: nextVersion(state, t), Outputs: []OutputPlan{}}
+	out := TablePlan{Table: t.Table.ID.String(), Changes: t.Changes.String(), Filter: t.Filter, VersionNow: versionNow(state), Version: own[0].version.Version, Outputs: []OutputPlan{}}
 	if out.VersionNow > 0 {
 		out.Columns = columnChanges(state.Newest().Columns, t.Table.Columns)
 	}

@@ -13,6 +13,7 @@ import (
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/preflight/facts"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -108,7 +109,7 @@ func TestVersionsOfFormerStructures(t *testing.T) {
 	t.Parallel()
 	c := captured(parcel)
 	c.Former = []source.Former{{Columns: columns(1)[:1]}}
-	if v := nextVersion(nil, c); v != 2 {
+	if v := nextVersion(nil, c, ""); v != 2 {
 		t.Errorf("version %d", v)
 	}
 }
@@ -124,5 +125,26 @@ func TestMappedNames(t *testing.T) {
 	}
 	if got := m.mappings(); !reflect.DeepEqual(got, []Mapping{{"topic", "odd name", "odd_u0020name"}, {"field", "a b", "a_u0020b"}}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the rules of columns leave out is in no message, and new rules are a new version.
+func TestPlanUnderRulesOfColumns(t *testing.T) {
+	t.Parallel()
+	w, _, _, _ := world()
+	w.Values = rulesOf(t, values.Rule{Name: "columns.rules[0]", Exclude: []values.Pattern{pattern("status")}})
+	s := &checkpoint.State{Tables: map[changeID]*checkpoint.Table{}}
+	s.Table(parcel).Restructure(columns(1), nil, "")
+	s.Table(parcel).Position = "19"
+	w.Checkpoint = func(context.Context) (*Kept, error) { return &Kept{State: s}, nil }
+	a := &asked{World: w}
+	messages, err := a.compiled(t.Context())
+	if err != nil || len(messages) != 2 {
+		t.Fatal(messages, err)
+	}
+	for i, version := range []int{1, 2} {
+		if m := messages[i]; m.err != nil || len(m.version.Columns) != 1 || m.version.Version != version || m.recordKey()[0] != "id" {
+			t.Errorf("%+v", m)
+		}
 	}
 }

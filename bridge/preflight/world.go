@@ -8,6 +8,7 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/preflight/facts"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -18,6 +19,7 @@ type World struct {
 	Layout  source.Layout
 	Outputs []bridge.Output // their formats register at Book
 	Book    *Book
+	Values  *values.Rules // what users decide about columns; nil = nothing
 
 	Kafka      func(ctx context.Context, topics map[string]change.TopicRole) (*facts.Cluster, error)
 	Registry   Registry // nil where none is used

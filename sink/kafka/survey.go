@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/IBM/sarama"
 
@@ -18,8 +17,10 @@ import (
 
 // Use says what of a cluster a task would use.
 type Use struct {
-	Topics          map[string]change.TopicRole
-	TransactionalID string // empty where no transactions are used
+	Topics map[string]change.TopicRole
+	Task   string // whose transactional ids are used, of so many shards
+	Shards int    // 0 = no transactions are used
+	Group  string // of the task's replicas, empty where there is none
 }
 
 // Survey asks a cluster about what a task would use of it. Nothing is made, changed or fenced, so that it may be called while the task runs. Its error
@@ -41,8 +42,11 @@ func Survey(ctx context.Context, c Config, use Use) (*facts.Cluster, error) {
 	if err := s.surveyTopics(ctx, use.Topics, out); err != nil {
 		return nil, err
 	}
-	if use.TransactionalID != "" {
-		out.Transactions = s.surveyTransactions(ctx, use.TransactionalID)
+	for shard := range use.Shards {
+		out.Transactions = append(out.Transactions, s.surveyTransactions(ctx, transactionalID(use.Task, shard)))
+	}
+	if use.Group != "" {
+		out.Group = s.surveyGroup(ctx, use.Group)
 	}
 	return out, nil
 }
@@ -302,42 +306,5 @@ func (s *session) newSettings(role change.TopicRole) map[string]string {
 	settings := s.conf.settings(role)
 	out := maps.Clone(settings.Config)
 	out["partitions"], out["replication.factor"] = strconv.Itoa(int(settings.Partitions)), strconv.Itoa(int(settings.ReplicationFactor))
-	return out
-}
-
-// errTransactionalIDNotFound is TRANSACTIONAL_ID_NOT_FOUND, for which the client has no name.
-const errTransactionalIDNotFound sarama.KError = 105
-
-// surveyTransactions asks the coordinator what it knows of a transactional id. An id that was never used is no error; asking for a producer id would
-// tell more, and fence the task that runs.
-func (s *session) surveyTransactions(ctx context.Context, id string) *facts.Transactions {
-	out := &facts.Transactions{ID: id}
-	err := s.call(ctx, func() error {
-		broker, err := s.client.TransactionCoordinator(id)
-		if err != nil {
-			return err
-		}
-		out.Coordinator = broker.Addr()
-		if !s.client.Config().Version.IsAtLeast(sarama.V3_0_0_0) {
-			return nil
-		}
-		answer, err := broker.DescribeTransactions(&sarama.DescribeTransactionsRequest{TransactionalIDs: []string{id}})
-		if err != nil {
-			return err
-		}
-		if len(answer.TransactionStates) != 1 {
-			return sarama.ErrIncompleteResponse
-		}
-		state := answer.TransactionStates[0]
-		if state.ErrorCode == errTransactionalIDNotFound {
-			return nil
-		}
-		out.State = state.TransactionState
-		if state.TransactionStartTime > 0 {
-			out.Since = time.UnixMilli(state.TransactionStartTime)
-		}
-		return noError(state.ErrorCode)
-	})
-	out.Err = s.fail("transactional id "+id, err)
 	return out
 }

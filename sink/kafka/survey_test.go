@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,18 +35,23 @@ func TestSurvey(t *testing.T) {
 	eachKafka(t, func(t *testing.T, c kafka.Config) {
 		c.Data = kafka.TopicSettings{Partitions: 4, Config: map[string]string{"max.message.bytes": "2000", "cleanup.policy": "compact"}}
 		suffix := time.Now().Format(".150405.000000")
-		s := transactional(t, c, "task"+suffix, "checkpoint"+suffix)
+		s := transactional(t, c, "ctbridge.task"+suffix+".0", "checkpoint"+suffix)
 		open(t, s)
 		if err := s.EnsureTopic(t.Context(), "data"+suffix, change.DataTopic); err != nil {
 			t.Fatal(err)
 		}
-		out, topics := survey(t, c, kafka.Use{TransactionalID: "task" + suffix, Topics: map[string]change.TopicRole{
+		out, topics := survey(t, c, kafka.Use{Task: "task" + suffix, Shards: 2, Group: "group" + suffix, Topics: map[string]change.TopicRole{
 			"data" + suffix: change.DataTopic, "checkpoint" + suffix: change.CheckpointTopic, "new" + suffix: change.MetadataTopic, "not legal": change.DataTopic}})
 		if len(out.Brokers) != 1 || out.Oldest == "" || out.Settings["message.max.bytes"] == "" || out.Hidden != nil {
 			t.Errorf("%+v", out)
 		}
-		if x := out.Transactions; x == nil || x.Err != nil || x.Coordinator == "" || x.ID != "task"+suffix {
-			t.Errorf("%+v", x)
+		for i, x := range out.Transactions {
+			if x.Err != nil || x.Coordinator == "" || x.ID != fmt.Sprintf("ctbridge.task%s.%d", suffix, i) {
+				t.Errorf("%+v", x)
+			}
+		}
+		if g := out.Group; len(out.Transactions) != 2 || g == nil || g.Err != nil || g.Members != 0 {
+			t.Errorf("%+v, %+v", out.Transactions, g)
 		}
 		data := topics["data"+suffix]
 		if !data.Exists || data.Err != nil || data.Partitions != 4 || data.Replicas != 1 || data.InSync != 1 || data.Leaderless != 0 || data.Settings["max.message.bytes"] != "2000" ||
@@ -80,8 +86,8 @@ func TestSurveyOfWhatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := kafka.Config{Brokers: servers.Brokers(), SASL: kafka.SASL{Mechanism: "PLAIN", Username: "bridge", Password: secret}}
-	out, topics := survey(t, c, kafka.Use{TransactionalID: "task.0", Topics: map[string]change.TopicRole{"readable": change.DataTopic, "hidden": change.DataTopic}})
-	if out.Hidden == nil || out.Transactions.Err == nil || !strings.Contains(out.Transactions.Err.Error(), "transactional id") {
+	out, topics := survey(t, c, kafka.Use{Task: "task", Shards: 1, Group: "replicas", Topics: map[string]change.TopicRole{"readable": change.DataTopic, "hidden": change.DataTopic}})
+	if out.Group.Err == nil || out.Hidden == nil || out.Transactions[0].Err == nil || !strings.Contains(out.Transactions[0].Err.Error(), "transactional id") {
 		t.Errorf("%+v, %+v", out, out.Transactions)
 	}
 	for _, name := range []string{"readable", "hidden"} {

@@ -37,11 +37,9 @@ func Rooms() []Room {
 		{Path: "bridge/shard"}, // who runs which part of a task
 		{Path: "bridge/config", Own: tree, Foreign: []string{"gopkg.in/yaml.v3"}},
 
-		// What users decide about columns, between the source and the envelopes.
-		{Path: "bridge/values", Own: leaves},
-
-		// Checks before a start. They know seams, too; what adapters tell beyond these, they tell in the words of facts.
-		{Path: "bridge/preflight", Own: also(tree, "bridge", "bridge/checkpoint", "bridge/preflight/facts", "source")},
+		{Path: "bridge/values", Own: leaves}, // what users decide about columns, between the source and the envelopes
+		// Checks before a start know seams, too; what adapters tell beyond these, they tell in the words of facts.
+		{Path: "bridge/preflight", Own: also(tree, "bridge", "bridge/checkpoint", "bridge/preflight/facts", "bridge/values", "source")},
 		{Path: "bridge/preflight/facts", Own: leaves},
 
 		// Envelopes declare trees of fields; they know no format.
@@ -80,9 +78,7 @@ func Rooms() []Room {
 		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
-		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard"), Foreign: []string{
-			"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram",
-		}},
+		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard"), Foreign: []string{"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram"}},
 		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
 		{Path: "sink/sinktest", Own: also(leaves, "bridge", "bridge/checkpoint"), Support: true},
 		// A broker and a registry inside the process, for the demo and for tests.

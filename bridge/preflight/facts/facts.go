@@ -81,14 +81,21 @@ type Remark struct {
 
 // Cluster is a Kafka cluster.
 type Cluster struct {
-	Brokers  []string // addresses
-	Oldest   string   // protocol level that every broker has, as a release: "3.7"
-	Newest   string   // last release with that level, "" = it is not known yet
-	Settings map[string]string
-	Hidden   error // why the settings may not be read; nil = Settings is complete
-	Topics   []Topic
-	// Transactions are nil where none are used.
-	Transactions *Transactions
+	Brokers      []string // addresses
+	Oldest       string   // protocol level that every broker has, as a release: "3.7"
+	Newest       string   // last release with that level, "" = it is not known yet
+	Settings     map[string]string
+	Hidden       error // why the settings may not be read; nil = Settings is complete
+	Topics       []Topic
+	Transactions []Transactions // of each transactional id; none where none are used
+	Group        *Group         // nil where none is used
+}
+
+// Group is the consumer group of a task's replicas.
+type Group struct {
+	ID      string
+	Members int
+	Err     error // why it cannot be joined
 }
 
 // Topic is a topic that the task uses, or would make.

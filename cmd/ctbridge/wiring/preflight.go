@@ -54,8 +54,12 @@ func NewPreflight(t *config.Task, memoryLimit int64, limit time.Duration) (_ *Pr
 	if err != nil {
 		return nil, err
 	}
+	rules, err := Values(t)
+	if err != nil {
+		return nil, err
+	}
 	p.World = preflight.World{
-		Task: preflightTask(t, outputs), Engine: engine, Layout: layouts[t.Source.Layout](engine, t, m, silent), Outputs: outputs, Book: book,
+		Task: preflightTask(t, outputs), Engine: engine, Layout: layouts[t.Source.Layout](engine, t, m, silent), Outputs: outputs, Book: book, Values: rules,
 		Checkpoint: func(ctx context.Context) (*preflight.Kept, error) { return keptOf(ctx, t) }, Now: time.Now, Limit: limit,
 	}
 	p.Task.MemoryLimit = memoryLimit
@@ -114,9 +118,12 @@ func surveyOf(t *config.Task) (func(ctx context.Context, topics map[string]chang
 	}
 	c.ClientID += "-preflight"
 	c.MaxLetterBytes = t.LetterBytes()
-	use := kafka.Use{}
-	if t.Delivery == config.ExactlyOnce {
-		use.TransactionalID = transactionalID(t)
+	use := kafka.Use{Task: t.Name}
+	if t.Delivery == config.ExactlyOnce || t.Checkpoint.Store == config.StoreKafka {
+		use.Shards = t.ShardCount()
+	}
+	if t.Replicated() {
+		use.Group = t.HighAvailability.Group
 	}
 	return func(ctx context.Context, topics map[string]change.TopicRole) (*facts.Cluster, error) {
 		asked := use

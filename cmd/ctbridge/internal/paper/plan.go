@@ -97,6 +97,9 @@ func (s *sheet) table(t *preflight.TablePlan) {
 		s.row("version", yellow, fmt.Sprintf("%d → %d", t.VersionNow, t.Version))
 		s.changes(t.Columns)
 	}
+	if t.Filter != "" {
+		s.row("filter", plain, t.Filter)
+	}
 	start := t.Start.Kind
 	if t.Start.Position != "" {
 		start += " behind " + t.Start.Position
