@@ -12,6 +12,7 @@ import (
 	"ctbridge/bridge/fault"
 	"ctbridge/bridge/preflight"
 	"ctbridge/cmd/ctbridge/internal/paper"
+	"ctbridge/cmd/ctbridge/internal/redact"
 	"ctbridge/cmd/ctbridge/wiring"
 )
 
@@ -87,7 +88,10 @@ func (a *app) preflight(cmd *cobra.Command, file string, f *preflightFlags, look
 
 func (a *app) doctor(ctx context.Context, w *preflight.World, f *preflightFlags) error {
 	r := preflight.Doctor(ctx, w)
-	if err := a.show(r, f.json, func() error { return paper.Report(redacted{a.out}, r, paper.Options{Color: a.color()}) }); err != nil {
+	for i := range r.Findings { // what servers say; names in SQL and commands may look like secrets and are none
+		r.Findings[i].Seen = redact.Text(r.Findings[i].Seen)
+	}
+	if err := a.show(r, f.json, func() error { return paper.Report(a.out, r, paper.Options{Color: a.color()}) }); err != nil {
 		return err
 	}
 	switch {
@@ -104,7 +108,13 @@ func (a *app) plan(ctx context.Context, w *preflight.World, f *preflightFlags) e
 	if err != nil {
 		return err
 	}
-	return a.show(p, f.json, func() error { return paper.Plan(redacted{a.out}, p, paper.Options{Color: a.color()}) })
+	for i := range p.LeftOut {
+		p.LeftOut[i].Why = redact.Text(p.LeftOut[i].Why)
+	}
+	for i := range p.Unknown {
+		p.Unknown[i] = redact.Text(p.Unknown[i])
+	}
+	return a.show(p, f.json, func() error { return paper.Plan(a.out, p, paper.Options{Color: a.color()}) })
 }
 
 // show writes a document as JSON, or as text for people.
@@ -112,7 +122,7 @@ func (a *app) show(document any, asJSON bool, text func() error) error {
 	if !asJSON {
 		return text()
 	}
-	encoder := json.NewEncoder(redacted{a.out})
+	encoder := json.NewEncoder(a.out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(document)

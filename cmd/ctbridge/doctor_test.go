@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"ctbridge/bridge/change"
 	"ctbridge/bridge/preflight"
+	"ctbridge/bridge/preflight/facts"
 	"ctbridge/sink/embedded"
+	"ctbridge/source"
 	"ctbridge/test/cdcwriter"
 	"ctbridge/test/qlikwriter"
 	"ctbridge/test/tdspeer"
@@ -115,3 +119,30 @@ func TestCase90_GatingRole(t *testing.T) {
 	wantSQL(t, found, "fail table/found dbo.parcel", "GRANT SELECT ON SCHEMA::[cdc] TO [reader];", "ALTER ROLE [gate] ADD MEMBER [reader];")
 	wantSQL(t, found, "fail table/found dbo.depot", "EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'depot', @role_name = NULL;")
 }
+
+// Names in commands that look like a login with its password stay as they are: the command is to be copied.
+func TestCommandsAreNotBlackedOut(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a := &app{out: &out, env: func(string) (string, bool) { return "", false }}
+	w := &preflight.World{
+		Task: preflight.Task{Name: "ops", Principal: "svc@corp.example", Brokers: []string{"k:9092"}}, Now: time.Now, Limit: time.Second,
+		Engine: deadEngine{}, Checkpoint: func(context.Context) (*preflight.Kept, error) {
+			return nil, errors.New("dial kafka://svc:opensesame@k")
+		},
+		Kafka: func(context.Context, map[string]change.TopicRole) (*facts.Cluster, error) {
+			return &facts.Cluster{Hidden: errors.New("not authorised")}, nil
+		},
+	}
+	if err := a.doctor(context.Background(), w, &preflightFlags{json: true}); err == nil {
+		t.Error("nothing failed")
+	}
+	if text := out.String(); !strings.Contains(text, "--allow-principal User:svc@corp.example ") || strings.Contains(text, "opensesame") {
+		t.Error(text)
+	}
+}
+
+// deadEngine never answers.
+type deadEngine struct{ source.Engine }
+
+func (deadEngine) Ping(context.Context) error { return errors.New("away") }

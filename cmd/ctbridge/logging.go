@@ -44,14 +44,3 @@ func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	}
 	return a
 }
-
-// redacted hides the passwords in what is written, each time as a whole.
-type redacted struct{ w io.Writer }
-
-// Write writes the text without its passwords.
-func (r redacted) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(r.w, redact.Text(string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
