@@ -18,7 +18,7 @@ FLINK_KAFKA_VERSION := 5.0.0-2.2
 FLINK    ?= $(TOOLS)/flink-$(FLINK_VERSION)
 
 # Where goroutines share memory: the runner, the poller, the sinks, the metrics.
-RACED := ./bridge ./bridge/checkpoint/... ./source ./source/qlikct ./source/sqlite ./sink/... ./metrics
+RACED := ./bridge ./bridge/checkpoint/... ./bridge/preflight ./source ./source/qlikct ./source/sqlite ./sink/... ./metrics
 
 .PHONY: help
 help: ## list the targets

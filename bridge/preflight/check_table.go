@@ -213,7 +213,7 @@ func (d *doctor) collations(ctx context.Context, n *notes, all []inspection) {
 	for _, collation := range slices.Sorted(maps.Keys(by)) {
 		parts = append(parts, collation+" in "+some(by[collation]))
 	}
-	n.warn(many(len(all), "table"), "change sequences have different collations, so that one query cannot ask for all of them: "+strings.Join(parts, "; "), "give them one collation, best that of the database")
+	n.warn(many(len(all), "table"), "change sequences have different collations; most pairs cannot stand in one query, which then fails, or asks table by table: "+strings.Join(parts, "; "), "give them one collation, best that of the database")
 }
 
 func headers(list []facts.Header) (names, why string) {

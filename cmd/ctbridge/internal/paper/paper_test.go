@@ -3,6 +3,7 @@ package paper
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,30 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
+	}
+}
+
+// A thousand tables that lack the same thing are one finding for people; those with SQL of their own are told one by one.
+func TestFold(t *testing.T) {
+	t.Parallel()
+	var all []preflight.Finding
+	for i := range 1000 {
+		name := fmt.Sprintf("t%d", i)
+		all = append(all, preflight.Finding{Level: preflight.Warn, Check: "columns", Subject: name, Seen: "no mask"})
+		if i < 5 {
+			all = append(all, preflight.Finding{Level: preflight.Warn, Check: "index", Subject: name, Seen: "none", SQL: []string{"CREATE"}})
+		}
+		if i < 3 {
+			all = append(all, preflight.Finding{Level: preflight.Warn, Check: "key", Subject: name, Seen: "none"})
+		}
+	}
+	var got []string
+	for _, f := range fold(all) {
+		got = append(got, f.Check+" "+f.Subject)
+	}
+	want := "columns t0 and 999 more,index t0,key t0,index t1,key t1,index t2,key t2,index t3,index t4"
+	if strings.Join(got, ",") != want {
+		t.Errorf("%q", got)
 	}
 }
 

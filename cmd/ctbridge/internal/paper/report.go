@@ -23,10 +23,11 @@ const (
 func Report(w io.Writer, r *preflight.Report, o Options) error {
 	s := &sheet{color: o.Color}
 	s.line(s.paint(bold, "doctor of task "+r.Task))
+	findings := fold(r.Findings)
 	for _, area := range preflight.Areas() {
 		first := true
-		for i := range r.Findings {
-			f := &r.Findings[i]
+		for i := range findings {
+			f := &findings[i]
 			if f.Area != area {
 				continue
 			}
@@ -42,6 +43,39 @@ func Report(w io.Writer, r *preflight.Report, o Options) error {
 	s.line(s.paint(levels[r.Level], fmt.Sprintf("%d failed, %s, %d passed", r.Failed, counted(r.Warnings, "warning"), r.Passed)))
 	return s.flush(w)
 }
+
+// most is how many findings that only differ in their subjects are told one by one.
+const most = 3
+
+// fold tells findings that only differ in their subjects as one: a thousand tables of one task lack the same thing. JSON has them all.
+func fold(all []preflight.Finding) (out []preflight.Finding) {
+	type alike struct {
+		level           preflight.Level
+		area            preflight.Area
+		check, seen, do string
+	}
+	of := func(f *preflight.Finding) alike { return alike{f.Level, f.Area, f.Check, f.Seen, f.Do} }
+	counts := make(map[alike]int)
+	for i := range all {
+		if bare(&all[i]) {
+			counts[of(&all[i])]++
+		}
+	}
+	for _, f := range all {
+		n := counts[of(&f)]
+		switch {
+		case !bare(&f) || n <= most && n > 0:
+			out = append(out, f)
+		case n > most:
+			counts[of(&f)] = 0 // told
+			f.Subject = fmt.Sprintf("%s and %d more", f.Subject, n-1)
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func bare(f *preflight.Finding) bool { return len(f.SQL)+len(f.Commands) == 0 }
 
 func counted(n int, noun string) string {
 	if n == 1 {
