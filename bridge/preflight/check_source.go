@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/fault"
 	"ctbridge/bridge/preflight/facts"
 	"ctbridge/source"
 )
@@ -209,7 +210,10 @@ func (d *doctor) transactions(ctx context.Context, n *notes) {
 	defer cancel()
 	open, err := t.Transactions(limited, longOpen)
 	if err != nil {
-		n.unknown("open transactions", "the login may not list them", err)
+		f := n.unknown("open transactions", "the login may not list them", err)
+		if w, ok := d.Engine.(watching); ok && fault.ClassOf(err) == fault.Table {
+			f.SQL = w.Watch(d.login(ctx))
+		}
 		return
 	}
 	effect := "rows that they write turn up late when they commit, within source.horizon.lookback " + d.Task.Lookback.String()

@@ -104,6 +104,7 @@ func TestSourceChecks(t *testing.T) {
 		}, []want{{Fail, "jobs", "no capture job", "EXEC add"}, {Warn, "clean-up", "only 1h0m", "@retention = 4320"}}},
 		"long retention": {"writer", func(_ *World, _ *engine, l *layout) { l.writer = facts.Writer{Place: "s", Retention: 72 * time.Hour} }, []want{{Pass, "clean-up", "3d0h", ""}}},
 		"no writer open": {"transactions", func(*World, *engine, *layout) {}, []want{{Pass, "open transactions", "no writer", ""}}},
+		"writers hidden": {"transactions", func(_ *World, e *engine, _ *layout) { e.blind = denied("no right") }, []want{{Warn, "open transactions", "may not list them: query: no right", "GRANT SEE TO reader"}}},
 		"open writers": {"transactions", func(_ *World, e *engine, _ *layout) {
 			e.open = []facts.Transaction{{Who: "bob", Age: 2 * time.Hour, What: "idle", Stop: "KILL 1"}, {Who: "?", Age: -1, Stop: "KILL 2"}}
 		}, []want{{Warn, "bob", "open for 2h0m, idle: new rows are held back", "KILL 1"}, {Warn, "?", "may not see", "KILL 2"}}},

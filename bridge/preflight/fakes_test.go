@@ -65,6 +65,7 @@ type engine struct {
 	server  facts.Server
 	indexes map[change.TableID][]facts.Index
 	open    []facts.Transaction
+	blind   error // of Transactions
 	rows    map[change.TableID]int64
 
 	collation map[change.TableID]string // of the sequence
@@ -84,8 +85,12 @@ func (e *engine) MakeIndex(table change.TableID, columns []string) string {
 	return "CREATE INDEX ON " + e.Table(table) + "(" + strings.Join(columns, ",") + ")"
 }
 func (e *engine) Transactions(context.Context, time.Duration) ([]facts.Transaction, error) {
+	if e.blind != nil {
+		return nil, e.blind
+	}
 	return e.open, e.err
 }
+func (e *engine) Watch(login string) []string { return []string{"GRANT SEE TO " + login} }
 func (e *engine) Rows(context.Context, []change.TableID) (map[change.TableID]int64, error) {
 	return e.rows, nil
 }

@@ -104,6 +104,9 @@ type (
 	transacting interface {
 		Transactions(ctx context.Context, older time.Duration) ([]facts.Transaction, error)
 	}
+	watching interface {
+		Watch(login string) []string
+	}
 	counting interface {
 		Rows(ctx context.Context, ids []change.TableID) (map[change.TableID]int64, error)
 	}

@@ -32,6 +32,9 @@ func sqlServer(t *testing.T, d *tdspeer.Database, denied ...string) string {
 				return tdspeer.Fail(229, "The SELECT permission was denied on the object '"+name+"'")
 			}
 		}
+		if strings.Contains(query, "dm_tran_active_transactions") {
+			return tdspeer.Fail(300, "VIEW SERVER STATE permission was denied")
+		}
 		if strings.Contains(query, "SERVERPROPERTY") {
 			columns := []tdspeer.Column{{Name: "v", Type: "nvarchar(128)"}, {Name: "e", Type: "nvarchar(128)"}, {Name: "u", Type: "nvarchar(128)"}, {Name: "d", Type: "nvarchar(128)"}, {Name: "t", Type: "datetime2"}}
 			return tdspeer.Result{Columns: columns, Rows: [][]any{{"16.0", "Standard Edition", "reader", "ops", time.Now().UTC().Format("2006-01-02 15:04:05")}}}
@@ -95,7 +98,7 @@ func TestCase90_RightsOnSQLServer(t *testing.T) {
 	wantSQL(t, found, "fail table/found dbo.hidden", "GRANT SELECT ON [dbo].[hidden__ct] TO [reader];")
 	wantSQL(t, found, "warn table/index dbo.depot__ct", "CREATE INDEX [depot__ct_by_seq] ON [dbo].[depot__ct] ([header__change_seq]);")
 	wantSQL(t, found, "pass source/reach sqlserver")
-	wantSQL(t, found, "warn source/transactions open transactions")
+	wantSQL(t, found, "warn source/transactions open transactions", "USE master;", "GRANT VIEW SERVER STATE TO [reader];")
 }
 
 // TestCase90_GatingRole: the change table is hidden from a login that is not in the gating role.

@@ -94,6 +94,11 @@ func (e *Engine) MakeIndex(table change.TableID, columns []string) string {
 	return facts.MakeIndex("CREATE INDEX ", e.Quote, e.Table(table), table.Name, columns)
 }
 
+// Watch writes what gives the login of a user the right to the list of Transactions.
+func (e *Engine) Watch(login string) []string {
+	return []string{"USE master;", "GRANT VIEW SERVER STATE TO " + e.Quote(login) + ";"}
+}
+
 const transactionsSQL = `SELECT s.session_id, s.login_name, DATEDIFF(second, t.transaction_begin_time, GETDATE()), COALESCE(s.host_name, ''), s.status
 FROM sys.dm_tran_active_transactions t
 JOIN sys.dm_tran_session_transactions x ON x.transaction_id = t.transaction_id

@@ -111,6 +111,11 @@ func (e *Engine) MakeIndex(table change.TableID, columns []string) string {
 	return facts.MakeIndex("CREATE INDEX ", e.Quote, e.Table(table), table.Name, columns)
 }
 
+// Watch writes what gives a user the right to the list of Transactions.
+func (e *Engine) Watch(login string) []string {
+	return []string{"GRANT PROCESS ON *.* TO " + account(login) + ";"}
+}
+
 const transactionsQuery = `
 SELECT t.trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, t.trx_started, NOW()), COALESCE(LEFT(t.trx_query, 60), ''), t.trx_rows_modified
 FROM information_schema.innodb_trx t

@@ -288,3 +288,14 @@ func TestPlanShowsASchemaBeforeItIsRegistered(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What a reader of MariaDB may not list is told with the right for it, which is exact.
+func TestDoctorNamesTheRightToList(t *testing.T) {
+	db := mariadb(t)
+	db.two(t)
+	b := newBridge(t, db, "")
+	_, dsn := db.reader(t, fmt.Sprintf("SELECT ON `%s`.*", db.Schema))
+	t.Setenv("LIVE_DSN", dsn)
+	obey(t, db, finding(t, b.doctor(0), preflight.Warn, preflight.AreaSource, "transactions", "open transactions"))
+	finding(t, b.doctor(0), preflight.Pass, preflight.AreaSource, "transactions", "open transactions")
+}
