@@ -52,23 +52,24 @@ func TestDashboardAndAlertsAskForWhatIsThere(t *testing.T) {
 	}
 }
 
-// troubledTask has a full load, changes, a change that came late, and a table that cannot go on. What it writes goes on until the test ends.
+// troubledTask has a full load, changes, a row that no message can hold, and a table that cannot go on. What it writes goes on until the test ends.
 func troubledTask(t *testing.T) *running {
 	t.Helper()
 	s := newStand(t)
 	s.create("parcel")
 	s.badTable("change_oper", "timestamp")
 	s.db.Exec(s, "INSERT INTO parcel (id, status) VALUES (1, 'loaded')")
-	r := s.start(s.avro(), set{"full_load.mode": "initial"})
+	r := s.start(s.avro(), set{"full_load.mode": "initial", "bad_records.policy": "dead_letter"})
 	s.read(1, "parcel")
 	s.add("parcel", "TRUNCATE", 2, "t2", 0, nil, nil)
+	s.add("parcel", "I", 3, "t3", 3, "x", "no number")
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		for n := 3; ; n++ {
+		for n := 4; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
