@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"ctbridge/bridge/config"
 )
 
 const root = "../.."
@@ -28,28 +26,6 @@ func blocks(text, language string) []string {
 		out = append(out, m[1])
 	}
 	return out
-}
-
-// Every configuration in the README is a valid one.
-func TestReadmeConfigurations(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "kafka")
-	if err := os.WriteFile(secret, []byte("password"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := func(name string) (string, bool) {
-		values := map[string]string{"SOURCE_DSN": "sqlserver://ctbridge:password@db.example.com?database=shop", "REGISTRY_PASSWORD": "password", "PASSWORD": "password"}
-		value, set := values[name]
-		return value, set
-	}
-	all := blocks(readme(t), "yaml")
-	if len(all) < 2 {
-		t.Fatalf("%d configurations", len(all))
-	}
-	for _, text := range all {
-		if _, err := config.Parse([]byte(strings.ReplaceAll(text, "/run/secrets/kafka", secret)), env); err != nil {
-			t.Errorf("%v in\n%s", err, text)
-		}
-	}
 }
 
 // The commands in the README exist: verbs, flags, targets of make.
@@ -100,18 +76,6 @@ func TestReadmeTellsTheVerbs(t *testing.T) {
 			if found := err == nil && cmd.HasParent(); found != there {
 				t.Errorf("%s: found %v, the README says %v", verb[1], found, there)
 			}
-		}
-	}
-}
-
-func TestReadmeLinks(t *testing.T) {
-	links := regexp.MustCompile(`\]\(([^)#:]+)`).FindAllStringSubmatch(readme(t), -1)
-	if len(links) < 5 {
-		t.Fatalf("%d links", len(links))
-	}
-	for _, m := range links {
-		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-			t.Error(err)
 		}
 	}
 }

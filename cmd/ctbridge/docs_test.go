@@ -139,7 +139,10 @@ func referenceKeys(t *testing.T) map[string]bool {
 var dotted = regexp.MustCompile(`^[a-z_]+(?:\[\])?(?:\.[a-z_]+)+$`)
 
 // notKeys begin like keys of the configuration and are members of messages.
-var notKeys = []string{"source.name", "source.db", "source.version", "source.sequence", "source.schema", "source.table", "source.connector", "source.snapshot"}
+var notKeys = []string{
+	"source.name", "source.db", "source.version", "source.sequence", "source.schema", "source.table", "source.connector", "source.snapshot", "source.ts_ms",
+	"source.event_serial_no", "source.lsn", "tombstones.on.delete", "debezium.dbo.orders",
+}
 
 // Every key that a manual names in code exists.
 func TestDocsKeys(t *testing.T) {
@@ -250,8 +253,8 @@ func TestDocsConfigurations(t *testing.T) {
 			default:
 				parts++
 			}
-			text = regexp.MustCompile(`file:/[^\s"}]+`).ReplaceAllString(text, "file:"+secret)
-			if _, err := config.Parse([]byte(missing+text), docsEnv); err != nil {
+			text = regexp.MustCompile(`file:/[^\s"}]+`).ReplaceAllString(completeSections(text), "file:"+secret)
+			if _, err := config.Parse([]byte(missing+text), docsEnv(text)); err != nil {
 				t.Errorf("%s: %v in\n%s%s", p.path, err, missing, text)
 			}
 		}
@@ -262,13 +265,37 @@ func TestDocsConfigurations(t *testing.T) {
 }
 
 // docsEnv gives every variable that a manual may ask for.
-func docsEnv(name string) (string, bool) {
-	switch {
-	case strings.Contains(name, "DSN"):
-		return "sqlserver://ctbridge:password@db.example.com?database=shop", true
-	default:
+func docsEnv(text string) config.Lookup {
+	dsn := "sqlserver://ctbridge:password@db.example.com?database=shop"
+	switch engine := regexp.MustCompile(`engine: (\w+)`).FindStringSubmatch(text); {
+	case engine == nil:
+	case engine[1] == config.EnginePostgres:
+		dsn = "postgres://ctbridge:password@db.example.com/shop"
+	case engine[1] == config.EngineMySQL:
+		dsn = "ctbridge:password@tcp(db.example.com:3306)/shop"
+	case engine[1] == config.EngineSQLite:
+		dsn = "/var/lib/shop/shop.db"
+	}
+	return func(name string) (string, bool) {
+		if strings.Contains(name, "DSN") {
+			return dsn, true
+		}
 		return "password", true
 	}
+}
+
+// completeSections puts what is required into sections of which a block shows a part.
+func completeSections(text string) string {
+	for section, required := range map[string][]string{"source": {"engine: sqlserver", "dsn: ${SOURCE_DSN}"}, "kafka": {"brokers: [\"kafka:9092\"]"}} {
+		body := regexp.MustCompile(`(?m)^` + section + `:\n((?: +.*\n)+)`).FindStringSubmatch(text)
+		for _, line := range required {
+			key, _, _ := strings.Cut(line, ":")
+			if body != nil && !strings.Contains(body[1], key+":") {
+				text = strings.Replace(text, section+":\n", section+":\n"+body[1][:len(body[1])-len(strings.TrimLeft(body[1], " "))]+line+"\n", 1)
+			}
+		}
+	}
+	return text
 }
 
 // completion is what a YAML block lacks to be a configuration; isConfig tells that all its keys are known at the top.

@@ -10,12 +10,13 @@ import (
 
 // Environment variables that tests read.
 const (
-	KafkaVariable    = "CTBRIDGE_TEST_KAFKA"    // host:port
-	RegistryVariable = "CTBRIDGE_TEST_REGISTRY" // base URL of the Confluent API
-	PostgresVariable = "CTBRIDGE_TEST_POSTGRES" // postgres:// URL of a superuser
-	MariaDBVariable  = "CTBRIDGE_TEST_MARIADB"  // go-sql-driver DSN of a user with all rights
-	PythonVariable   = "CTBRIDGE_TEST_PYTHON"   // path of a Python with confluent-kafka
-	KcatVariable     = "CTBRIDGE_TEST_KCAT"     // path of kcat, and so on
+	KafkaVariable    = "CTBRIDGE_TEST_KAFKA"         // host:port
+	GuardedVariable  = "CTBRIDGE_TEST_KAFKA_GUARDED" // kafka:// URL of the same broker with a user who has no rights
+	RegistryVariable = "CTBRIDGE_TEST_REGISTRY"      // base URL of the Confluent API
+	PostgresVariable = "CTBRIDGE_TEST_POSTGRES"      // postgres:// URL of a superuser
+	MariaDBVariable  = "CTBRIDGE_TEST_MARIADB"       // go-sql-driver DSN of a user with all rights
+	PythonVariable   = "CTBRIDGE_TEST_PYTHON"        // path of a Python with confluent-kafka
+	KcatVariable     = "CTBRIDGE_TEST_KCAT"          // path of kcat, and so on
 	HelmVariable     = "CTBRIDGE_TEST_HELM"
 	PromtoolVariable = "CTBRIDGE_TEST_PROMTOOL"
 	BuildahVariable  = "CTBRIDGE_TEST_BUILDAH"
@@ -41,6 +42,12 @@ func (s *State) Env() []string {
 	for _, part := range Parts() {
 		if values[part] != "" {
 			env = append(env, variables[part]+"="+values[part])
+		}
+	}
+	for _, server := range s.Servers {
+		if port := server.Ports[guarded]; port != 0 {
+			target := url.URL{Scheme: "kafka", User: url.UserPassword(User, s.Password), Host: address(port)}
+			env = append(env, GuardedVariable+"="+target.String())
 		}
 	}
 	return append(env, StateVariable+"="+s.path())

@@ -11,11 +11,14 @@ import (
 
 const kafkaVersion = "4.3.1"
 
-// kafka is one Apache Kafka node that is broker and KRaft controller in one process.
+// kafka is one Apache Kafka node that is broker and KRaft controller in one process. Who comes without login may do everything; at the port
+// guarded [User] logs in with the stack's password, by PLAIN, and may do what tests grant.
 type kafka struct{}
 
+const guarded = "guarded"
+
 func (kafka) name() string    { return Kafka }
-func (kafka) ports() []string { return []string{"client", "controller"} }
+func (kafka) ports() []string { return []string{"client", "controller", guarded} }
 func (kafka) account() string { return "" }
 
 func (kafka) prepare(ctx context.Context, s site) error {
@@ -55,14 +58,18 @@ func (kafka) ready(ctx context.Context, s site) error {
 
 // kafkaProperties: few partitions of the internal topics, because each costs files and time at the first use.
 func kafkaProperties(s site) string {
-	client, controller := address(s.ports["client"]), address(s.ports["controller"])
+	client, controller, guard := address(s.ports["client"]), address(s.ports["controller"]), address(s.ports[guarded])
 	lines := []string{
 		"process.roles=broker,controller",
 		"node.id=1",
 		"controller.quorum.voters=1@" + controller,
-		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://%s", client, controller),
-		"advertised.listeners=PLAINTEXT://" + client,
-		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://%s,GUARDED://%s", client, controller, guard),
+		fmt.Sprintf("advertised.listeners=PLAINTEXT://%s,GUARDED://%s", client, guard),
+		"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,GUARDED:SASL_PLAINTEXT",
+		"listener.name.guarded.sasl.enabled.mechanisms=PLAIN",
+		fmt.Sprintf("listener.name.guarded.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=%q;", User, s.password),
+		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"super.users=User:ANONYMOUS",
 		"controller.listener.names=CONTROLLER",
 		"inter.broker.listener.name=PLAINTEXT",
 		"log.dirs=" + filepath.Join(s.dir, "data"),

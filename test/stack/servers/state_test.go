@@ -101,7 +101,7 @@ func TestEnv(t *testing.T) {
 	t.Parallel()
 	port := func(n int) map[string]int { return map[string]int{"client": n, "controller": 1} }
 	state := State{Folder: "/x", Password: "pw", Tools: Tools{Python: "/py", Kcat: "/kc", Helm: "/he", Promtool: "/pr", Buildah: "/bu", Chromium: "/ch"}, Servers: []Server{
-		{Name: MariaDB, Ports: port(5)}, {Name: Kafka, Ports: port(2)}, {Name: Registry, Ports: port(3)}, {Name: Postgres, Ports: port(4)},
+		{Name: MariaDB, Ports: port(5)}, {Name: Kafka, Ports: map[string]int{"client": 2, "controller": 1, "guarded": 6}}, {Name: Registry, Ports: port(3)}, {Name: Postgres, Ports: port(4)},
 	}}
 	want := []string{
 		"CTBRIDGE_TEST_KAFKA=127.0.0.1:2",
@@ -111,6 +111,7 @@ func TestEnv(t *testing.T) {
 		"CTBRIDGE_TEST_PYTHON=/py",
 		"CTBRIDGE_TEST_KCAT=/kc",
 		"CTBRIDGE_TEST_HELM=/he", "CTBRIDGE_TEST_PROMTOOL=/pr", "CTBRIDGE_TEST_BUILDAH=/bu", "CTBRIDGE_TEST_CHROMIUM=/ch",
+		"CTBRIDGE_TEST_KAFKA_GUARDED=kafka://ctbridge:pw@127.0.0.1:6",
 		"CTBRIDGE_STACK_STATE=/x/state.json",
 	}
 	if got := state.Env(); !slices.Equal(got, want) {
