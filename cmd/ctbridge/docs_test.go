@@ -57,7 +57,7 @@ func pages(t *testing.T) (all, manuals []page) {
 }
 
 var (
-	fenced     = regexp.MustCompile("(?ms)^[ ]*```([a-z]*)\n(.*?)^[ ]*```$")
+	fenced     = regexp.MustCompile("(?ms)^( *)```([a-z]*)\n(.*?)^ *```$") // indentation, language, text
 	inline     = regexp.MustCompile("`([^`\n]+)`")
 	linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading    = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
@@ -189,8 +189,8 @@ func TestDocsCommands(t *testing.T) {
 	for _, p := range manuals {
 		var lines []string
 		for _, m := range fenced.FindAllStringSubmatch(p.text, -1) {
-			if slices.Contains([]string{"", "sh", "console"}, m[1]) {
-				lines = append(lines, strings.Split(strings.ReplaceAll(m[2], "\\\n", " "), "\n")...)
+			if slices.Contains([]string{"", "sh", "console"}, m[2]) {
+				lines = append(lines, strings.Split(strings.ReplaceAll(m[3], "\\\n", " "), "\n")...)
 			}
 		}
 		for _, m := range inline.FindAllStringSubmatch(fenced.ReplaceAllString(p.text, ""), -1) {
@@ -243,7 +243,11 @@ func TestDocsConfigurations(t *testing.T) {
 	}
 	whole, parts := 0, 0
 	for _, p := range manuals {
-		for _, text := range blocks(p.text, "yaml") {
+		for _, block := range fenced.FindAllStringSubmatch(p.text, -1) {
+			if block[2] != "yaml" {
+				continue
+			}
+			text := strings.ReplaceAll("\n"+block[3], "\n"+block[1], "\n")
 			missing, isConfig := completion(text, keys)
 			switch {
 			case !isConfig:

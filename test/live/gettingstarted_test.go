@@ -274,7 +274,10 @@ func TestGettingStarted(t *testing.T) {
 		execute(t, server, "CREATE DATABASE "+name)
 		t.Cleanup(func() {
 			execute(t, server, "DROP DATABASE "+name)
-			execute(t, server, "DROP LOGIN "+login)
+			waitFor(t, func() bool { // the server takes a while to see that the bridge has gone
+				_, err := server.Exec("DROP LOGIN " + login)
+				return err == nil
+			})
 		})
 		query := u.Query()
 		query.Set("database", name)
