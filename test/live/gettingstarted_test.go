@@ -124,7 +124,8 @@ func (m *manual) command(verb string, more ...string) string {
 	if line == nil {
 		m.Fatalf("section 6 does not call %s", verb)
 	}
-	args := strings.Fields(strings.Replace(m.topics.Replace(line[1]), "orders.yaml", m.config, 1))
+	call, _, _ := strings.Cut(line[1], "#")
+	args := strings.Fields(strings.Replace(m.topics.Replace(call), "orders.yaml", m.config, 1))
 	out, err := exec.Command(binary, append(args, more...)...).CombinedOutput()
 	if err != nil && verb != "tail" { // the topic may not be there yet
 		m.Fatalf("ctbridge %s: %v\n%s", line[1], err, out)
@@ -159,6 +160,7 @@ func (m *manual) follow(address, later string) *bridge {
 	if out := m.command("validate"); !strings.HasPrefix(out, "ok\n") {
 		m.Errorf("validate says %s", out)
 	}
+	m.command("doctor") // finds nothing that fails
 	b.start()
 	got := m.shows(2)
 	if want := anonymous(m.topics.Replace(m.blocks("6", "")[0])); got != want {
@@ -265,7 +267,11 @@ func TestGettingStarted(t *testing.T) {
 	})
 	t.Run("sqlserver", func(t *testing.T) {
 		m := readManual(t, "getting-started-sqlserver.md")
-		u, err := url.Parse(need(t, "CTBRIDGE_TEST_SQLSERVER_DSN"))
+		dsn := os.Getenv("CTBRIDGE_TEST_SQLSERVER_DSN")
+		if dsn == "" {
+			t.Skip("CTBRIDGE_TEST_SQLSERVER_DSN is not set: no SQL Server to test with")
+		}
+		u, err := url.Parse(dsn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,6 +113,9 @@ func TestRightsInKafka(t *testing.T) {
 	if err := admin.CreateACLs(rights); err != nil {
 		t.Fatal(err)
 	}
+	if out, err := exec.Command(binary, "doctor", b.config).CombinedOutput(); err != nil {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
 	b.start()
 	waitFor(t, func() bool { b.checkAlive(); return tail() == 1 })
 	if out, err := exec.Command(binary, "snapshot", b.config, "--table", "parcel").CombinedOutput(); err != nil {
