@@ -13,6 +13,7 @@ import (
 // Kill -9 at random moments while transactions of 20 rows are published in commits of 7: each transaction has one BEGIN and one END, and what the END
 // counts is what there is.
 func TestTransactionTopicUnderKills(t *testing.T) {
+	t.Parallel()
 	const rows, size = 2000, 20
 	db := postgres(t)
 	tables := []string{"one", "two", "three"}

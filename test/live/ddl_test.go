@@ -29,6 +29,7 @@ func (db database) steps() []step {
 // Structure changes in the middle of traffic, with the bridge running and with it stopped: every row is decoded by the other client under the
 // schema that it was written with, and each version has a schema of its own.
 func TestStructureChanges(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) database{"postgres": postgres, "mariadb": mariadb} {
 		for _, stopped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s_stopped_%v", name, stopped), func(t *testing.T) { structureChanges(t, open(t), stopped) })

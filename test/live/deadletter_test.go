@@ -65,6 +65,7 @@ func badUpTo(n int) (bad, byTopic, undecodable int) { return n / 7, n / 21, (n +
 // Case 71 on real servers, with kill -9 in between: bad rows leave as letters, in order and once; good ones as if the bad ones were not there; a
 // replay publishes what it can, once, however often it is killed.
 func TestCase71_DeadLetters(t *testing.T) {
+	t.Parallel()
 	db := postgres(t)
 	db.Create(t, note())
 	b := newBridge(t, db, "commit: {max_records: 30}\nbad_records: {policy: dead_letter}\n")

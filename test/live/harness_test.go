@@ -133,7 +133,8 @@ type bridge struct {
 	ended   chan error
 }
 
-// newBridge writes the configuration of a task with a name of its own: its topics are "<task>.<table>".
+// newBridge writes the configuration of a task with a name of its own: its topics are "<task>.<table>". LIVE_DSN in the environment goes before the
+// database's own login.
 func newBridge(t testing.TB, db database, extra string) *bridge {
 	t.Helper()
 	b := &bridge{TB: t, task: scratch(), log: &logBuffer{}}
@@ -142,7 +143,7 @@ func newBridge(t testing.TB, db database, extra string) *bridge {
 task: %s
 source:
   engine: %s
-  dsn: ${LIVE_DSN}
+  dsn: %q
   poll_interval: 20ms
   horizon: {settle: "${LIVE_SETTLE:-0s}"}
   on_reset: ${LIVE_ON_RESET:-fail}
@@ -152,11 +153,10 @@ kafka:
   topics:
     data: {partitions: 3}
 metrics: {listen: "127.0.0.1:0"}
-%s`, b.task, db.engine, need(t, "CTBRIDGE_TEST_KAFKA"), extra)
+%s`, b.task, db.engine, "${LIVE_DSN:-"+strings.ReplaceAll(db.dsn, "$", "$$")+"}", need(t, "CTBRIDGE_TEST_KAFKA"), extra)
 	if err := os.WriteFile(b.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("LIVE_DSN", db.dsn)
 	t.Cleanup(func() {
 		b.kill()
 		if t.Failed() {

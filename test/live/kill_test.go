@@ -15,6 +15,7 @@ import (
 
 // Kill -9 at random moments under load: nothing lost, nothing doubled, order kept, for consumers that read committed records only.
 func TestKilledUnderLoad(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) database{"postgres": postgres, "mariadb": mariadb} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)

@@ -25,6 +25,7 @@ func branch(id int) string { return []string{"a-b", "ab", "B", "größe"}[id%4] 
 // Case 87: a load of 100,000 rows under concurrent writes is killed with -9 at 40 %. No committed chunk is repeated, and who applies the messages in
 // order ends with the table, row by row.
 func TestCase87_LoadKilledUnderWrites(t *testing.T) {
+	t.Parallel()
 	for name, open := range map[string]func(testing.TB) database{"postgres": postgres, "mariadb": mariadb} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
@@ -185,6 +186,7 @@ func (b *bridge) snapshot(arguments ...string) string {
 
 // The verb asks a running task for a part of one table; the task answers, refuses what makes no sense, and loads exactly that part.
 func TestSnapshotOfARunningTask(t *testing.T) {
+	t.Parallel()
 	db := postgres(t)
 	db.Create(t, ledger())
 	db.Exec(t, "INSERT INTO %s SELECT 'a-b', i, 'old' FROM generate_series(1, 100) i", db.Name("ledger"))

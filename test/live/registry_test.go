@@ -111,6 +111,7 @@ func wantRows(t testing.TB, got []string, want ...string) {
 // Case 66 on real servers: the usual changes of columns pass at every level. Another type is refused: its table alone stops with the registry's
 // reason, and streams on by itself once its owner has relaxed the level.
 func TestCase66_ColumnChangesAtEveryLevel(t *testing.T) {
+	t.Parallel()
 	for _, level := range []string{"BACKWARD", "FORWARD", "FULL"} {
 		for name, open := range map[string]func(testing.TB) database{"postgres": postgres, "mariadb": mariadb} {
 			t.Run(level+"_"+name, func(t *testing.T) { columnChanges(t, open(t), level) })
