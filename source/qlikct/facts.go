@@ -2,7 +2,6 @@ package qlikct
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -86,7 +85,7 @@ func (l *Layout) pairs(ctx context.Context, r *reader) (facts.Pairs, error) {
 	var out facts.Pairs
 	result := *oper
 	result.Nullable = true
-	err := eachRow(ctx, l.engine.Prepare(text, []change.Column{result, countColumn}), 2, func(row []change.Value) error {
+	err := source.EachRow(ctx, l.engine.Prepare(text, []change.Column{result, countColumn}), 2, func(row []change.Value) error {
 		switch strings.TrimSpace(string(row[0].Raw)) {
 		case update:
 			out.Updates = row[1].Num
@@ -104,7 +103,7 @@ func (l *Layout) ends(ctx context.Context, r *reader) (oldest, newest time.Time,
 	seq := *r.h.sequence
 	seq.Nullable = true
 	text := "SELECT MIN(" + b.sequence("l") + "), MAX(" + b.sequence("l") + ") FROM " + l.engine.Table(r.captured.Changes) + " l"
-	err = eachRow(ctx, l.engine.Prepare(text, []change.Column{seq, seq}), 2, func(row []change.Value) error {
+	err = source.EachRow(ctx, l.engine.Prepare(text, []change.Column{seq, seq}), 2, func(row []change.Value) error {
 		if first, bad := ParseSequence(string(row[0].Raw)); bad == nil {
 			oldest = first.Time
 		}
@@ -114,26 +113,6 @@ func (l *Layout) ends(ctx context.Context, r *reader) (oldest, newest time.Time,
 		return nil
 	})
 	return oldest, newest, err
-}
-
-// eachRow runs a statement and calls use for every row; values live until use returns.
-func eachRow(ctx context.Context, s source.Statement, width int, use func(row []change.Value) error, args ...any) error {
-	rows, err := s.Query(ctx, args...)
-	if err != nil {
-		return err
-	}
-	row := make([]change.Value, width)
-	for rows.Next() {
-		var arena change.Arena
-		err := rows.Scan(row, &arena)
-		if err == nil {
-			err = use(row)
-		}
-		if err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
 }
 
 // Writer reads the control tables, where there are any. Discover must have run.
@@ -183,7 +162,7 @@ func (l *Layout) eachControl(ctx context.Context, id change.TableID, use func(ro
 		list[i] = l.engine.Column("c", columns[i])
 	}
 	statement := l.engine.Prepare("SELECT "+strings.Join(list, ", ")+" FROM "+l.engine.Table(id)+" c", columns)
-	return eachRow(ctx, statement, len(columns), func(row []change.Value) error {
+	return source.EachRow(ctx, statement, len(columns), func(row []change.Value) error {
 		if l.options.ControlTask == "" || strings.EqualFold(text(row[0]), l.options.ControlTask) {
 			use(row)
 		}

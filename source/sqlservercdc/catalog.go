@@ -63,7 +63,7 @@ type captured struct {
 // bases reads the instances alone, by the base tables they belong to, the oldest first.
 func (l *Layout) bases(ctx context.Context) ([]*instance, error) {
 	var all []*instance
-	err := each(ctx, l.catalog.instances, 7, func(row []change.Value) error {
+	err := source.EachRow(ctx, l.catalog.instances, 7, func(row []change.Value) error {
 		if !row[3].HasContent() {
 			return nil // the capture job has not come to it yet
 		}
@@ -105,7 +105,7 @@ func (l *Layout) instances(ctx context.Context) ([]*instance, error) {
 		{l.catalog.history, 2, func(i *instance, row []change.Value) { i.ddl = append(i.ddl, string(row[1].Raw)) }},
 	}
 	for _, d := range details {
-		err := each(ctx, d.statement, d.width, func(row []change.Value) error {
+		err := source.EachRow(ctx, d.statement, d.width, func(row []change.Value) error {
 			if i := of[row[0].Num]; i != nil {
 				d.take(i, row)
 			}

@@ -31,7 +31,7 @@ func (l *Layout) warnForeign(ctx context.Context, tables []*source.Captured) err
 	if len(tables) == 0 || !l.said.anew("collations", strings.Join(list, " ")) {
 		return nil
 	}
-	err := each(ctx, l.foreign, 4, func(row []change.Value) error {
+	err := source.EachRow(ctx, l.foreign, 4, func(row []change.Value) error {
 		id, name := change.TableID{Schema: string(row[0].Raw), Name: string(row[1].Raw)}, string(row[2].Raw)
 		if t := captured[id]; t != nil && t.Table.ColumnIndex(name) >= 0 && l.said.anew("collation "+id.String()+" "+name, string(row[3].Raw)) {
 			l.log.Warn("the column's collation has another code page than the database's: its text may be damaged in the change table", "table", id.String(), "column", name,

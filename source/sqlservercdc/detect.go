@@ -19,7 +19,7 @@ func (l *Layout) Detect(ctx context.Context, tables []*source.Captured) ([]sourc
 
 func (l *Layout) detect(ctx context.Context, tables []*source.Captured) ([]source.Newest, error) {
 	out := make([]source.Newest, len(tables))
-	err := each(ctx, l.detection(tables), len(detectColumns), func(row []change.Value) error {
+	err := source.EachRow(ctx, l.detection(tables), len(detectColumns), func(row []change.Value) error {
 		n := &out[row[0].Num]
 		n.Position = max(n.Position, keyOf(row[1:]).event())
 		return nil

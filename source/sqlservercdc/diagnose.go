@@ -29,13 +29,13 @@ func newDiagnosis(engine source.Engine) diagnosis {
 func (d *diagnosis) why(ctx context.Context) string {
 	var out []string
 	// What goes wrong here is no error: the job's own trouble is told without it.
-	_ = each(ctx, d.jobs, 1, func(row []change.Value) error {
+	_ = source.EachRow(ctx, d.jobs, 1, func(row []change.Value) error {
 		if row[0].Num == 0 {
 			out = append(out, "this database has no capture job: EXEC sys.sp_cdc_add_job @job_type = N'capture'")
 		}
 		return nil
 	})
-	_ = each(ctx, d.errors, 3, func(row []change.Value) error {
+	_ = source.EachRow(ctx, d.errors, 3, func(row []change.Value) error {
 		number, _ := change.AppendText(nil, row[1], change.Type{Kind: change.Int8})
 		out = append(out, "its last error, "+string(number)+" at "+string(row[0].Raw)+": "+string(row[2].Raw))
 		return nil

@@ -122,7 +122,7 @@ func (r *reader) addCommits(ctx context.Context, page *source.Page, s *span, fir
 		return err
 	}
 	commits := make(map[string]commit)
-	err = each(ctx, s.q.commits, 3, func(row []change.Value) error {
+	err = source.EachRow(ctx, s.q.commits, 3, func(row []change.Value) error {
 		c := commit{id: transactionID(row[2].Raw)}
 		if row[1].HasContent() {
 			c.at = utc(r.layout.options.Zone, row[1])

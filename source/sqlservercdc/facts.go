@@ -57,7 +57,7 @@ func (l *Layout) Writer(ctx context.Context) (facts.Writer, error) {
 // disabled asks the server itself. A database that it does not list tells nothing.
 func (l *Layout) disabled(ctx context.Context) (off bool, err error) {
 	enabled := l.engine.Prepare("SELECT d.is_cdc_enabled FROM sys.databases d WHERE d.name = DB_NAME()", []change.Column{column("is_cdc_enabled", change.Bool)})
-	err = each(ctx, enabled, 1, func(row []change.Value) error {
+	err = source.EachRow(ctx, enabled, 1, func(row []change.Value) error {
 		off = row[0].HasContent() && !row[0].Bool()
 		return nil
 	})
@@ -70,7 +70,7 @@ func (l *Layout) disabled(ctx context.Context) (off bool, err error) {
 func (l *Layout) newestEntry(ctx context.Context) (at change.Value, err error) {
 	mapping := l.engine.Table(change.TableID{Schema: l.options.Schema, Name: "lsn_time_mapping"})
 	text := "SELECT m.tran_end_time FROM " + mapping + " m ORDER BY m.start_lsn DESC " + l.engine.Limit("1")
-	err = each(ctx, l.engine.Prepare(text, []change.Column{column("tran_end_time", change.DateTime)}), 1, func(row []change.Value) error {
+	err = source.EachRow(ctx, l.engine.Prepare(text, []change.Column{column("tran_end_time", change.DateTime)}), 1, func(row []change.Value) error {
 		at = row[0]
 		return nil
 	})
@@ -85,7 +85,7 @@ func (l *Layout) jobs(ctx context.Context, out *facts.Writer) {
 	statement := l.engine.Prepare("SELECT j.job_type, j.retention FROM msdb.dbo.cdc_jobs j WHERE j.database_id = DB_ID()",
 		[]change.Column{column("job_type", change.WString), column("retention", change.Int8)})
 	found := map[string]bool{}
-	err := each(ctx, statement, 2, func(row []change.Value) error {
+	err := source.EachRow(ctx, statement, 2, func(row []change.Value) error {
 		job := strings.ToLower(string(row[0].Raw))
 		found[job] = true
 		if job == "cleanup" {

@@ -50,7 +50,7 @@ func newGuard(engine source.Engine, schema string) guard {
 // Horizon is the end of the newest LSN that the capture job has finished.
 func (l *Layout) Horizon(ctx context.Context) (change.Position, error) {
 	newest := ""
-	err := each(ctx, l.guard.newest, 1, func(row []change.Value) error {
+	err := source.EachRow(ctx, l.guard.newest, 1, func(row []change.Value) error {
 		newest = lsnText(row[0].Raw)
 		return nil
 	})
@@ -240,7 +240,7 @@ func (l *Layout) entryFrom(ctx context.Context, lsn string, known entries) (entr
 		return entry{}, err
 	}
 	var e entry
-	err = each(ctx, l.guard.from, 2, func(row []change.Value) error {
+	err = source.EachRow(ctx, l.guard.from, 2, func(row []change.Value) error {
 		e = entry{lsnText(row[0].Raw), row[1]}
 		return nil
 	}, k.lsn)

@@ -1,12 +1,9 @@
 package sqlservercdc
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"sync"
 
-	"ctbridge/bridge/change"
 	"ctbridge/source"
 )
 
@@ -59,24 +56,4 @@ func (s *said) anew(subject, what string) bool {
 	}
 	s.what[subject] = what
 	return true
-}
-
-// each runs a statement and calls use for every row; values live until use returns.
-func each(ctx context.Context, s source.Statement, width int, use func(row []change.Value) error, args ...any) error {
-	rows, err := s.Query(ctx, args...)
-	if err != nil {
-		return err
-	}
-	row := make([]change.Value, width)
-	for rows.Next() {
-		var arena change.Arena
-		err := rows.Scan(row, &arena)
-		if err == nil {
-			err = use(row)
-		}
-		if err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
 }

@@ -83,7 +83,7 @@ func (l *Layout) Positions(ctx context.Context, t *source.Captured, after, upto 
 		if err != nil {
 			return nil, err
 		}
-		err = each(ctx, s.q.positions, 4, func(row []change.Value) error {
+		err = source.EachRow(ctx, s.q.positions, 4, func(row []change.Value) error {
 			if p := keyOf(row).event(); p <= high {
 				out = append(out, p)
 			}

@@ -13,7 +13,7 @@ import (
 // there; one from before the table's capture instance is its beginning.
 func (l *Layout) Since(ctx context.Context, t *source.Captured, at time.Time) (change.Position, error) {
 	first := ""
-	err := each(ctx, l.guard.since, 1, func(row []change.Value) error {
+	err := source.EachRow(ctx, l.guard.since, 1, func(row []change.Value) error {
 		first = lsnText(row[0].Raw)
 		return nil
 	}, wallFrom(l.options.Zone, at))

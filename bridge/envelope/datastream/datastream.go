@@ -54,32 +54,14 @@ type column struct {
 func newVersion(opts *Options, t *change.Table) (*version, error) {
 	v := &version{opts: opts, table: t}
 	var problems [2]error
-	v.key, problems[0] = opts.keyOf(t)
+	v.key, problems[0] = envelope.MessageKey(t, opts.KeyColumns)
 	v.columns, problems[1] = opts.columnsOf(t)
 	return v, errors.Join(problems[:]...)
 }
 
-// keyOf gives the columns that tell rows apart for consumers.
-func (o *Options) keyOf(t *change.Table) ([]int, error) {
-	if len(o.KeyColumns) == 0 {
-		return t.Key, nil
-	}
-	key := make([]int, len(o.KeyColumns))
-	for n, name := range o.KeyColumns {
-		if key[n] = t.ColumnIndex(name); key[n] < 0 {
-			return nil, fmt.Errorf("key column %q does not exist", name)
-		}
-	}
-	return key, nil
-}
-
 // columnsOf maps every column; each one that cannot be carried is in the error, and so are two names that Avro could not tell apart.
 func (o *Options) columnsOf(t *change.Table) ([]column, error) {
-	names := make([]string, len(t.Columns))
-	for i := range t.Columns {
-		names[i] = t.Columns[i].Name
-	}
-	avroNames, err := envelope.AvroNames(names)
+	avroNames, err := envelope.ColumnNames(t)
 	if err != nil {
 		return nil, err
 	}

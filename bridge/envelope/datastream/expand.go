@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 )
 
@@ -17,30 +18,13 @@ func (e *Envelope) Expand(dst []*change.Event, ev *change.Event) []*change.Event
 		return append(dst, ev)
 	}
 	ev = completed(ev)
-	if !e.keyChanged(ev) {
+	if !envelope.KeyChanged(ev, e.opts.KeyColumns) {
 		return append(dst, ev)
 	}
 	gone, come := *ev, *ev
 	gone.Op, gone.After, gone.Half, gone.Counterpart = change.OpDelete, nil, change.OldKey, ev.After
 	come.Op, come.Before, come.Half, come.Counterpart = change.OpInsert, nil, change.NewKey, ev.Before
 	return append(dst, &gone, &come)
-}
-
-// keyChanged reports whether a column of the key has another value than before. One that was not captured has not changed.
-func (e *Envelope) keyChanged(ev *change.Event) bool {
-	if len(e.opts.KeyColumns) == 0 {
-		return slices.ContainsFunc(ev.Table.Key, func(i int) bool { return differ(&ev.Before[i], &ev.After[i]) })
-	}
-	for _, name := range e.opts.KeyColumns {
-		if i := ev.Table.ColumnIndex(name); i >= 0 && differ(&ev.Before[i], &ev.After[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func differ(a, b *change.Value) bool {
-	return a.Kind != change.KindAbsent && b.Kind != change.KindAbsent && !a.Equal(*b)
 }
 
 // completed takes columns that the new row lacks from the old one: they were not captured because they did not change.

@@ -3,10 +3,9 @@ package datastream
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
+	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 )
 
@@ -129,49 +128,20 @@ func (o *Options) fill() {
 // validate gives every problem at once, class Config.
 func (o *Options) validate() error {
 	err := errors.Join(
-		refuse(o.Stream == "", "Stream is empty: every event names its stream"),
-		oneOf("Engine", o.Engine, SQLServer, Postgres, MySQL, SQLite),
-		oneOf("Layout", o.Layout, Qlik, SQLServerCDC),
-		refuse(o.Layout == SQLServerCDC && o.Engine != SQLServer, "Layout %s is one of engine %s", SQLServerCDC, SQLServer),
-		oneOf("ReadMethod", o.ReadMethod, BySource, Plain),
-		oneOf("UpdateType", o.UpdateType, AsUpdate, AsUpdateInsert),
-		oneOf("PositionFrom", o.PositionFrom, FromStream, FromSequence),
-		oneOf("FineTimes", o.FineTimes, FineRefuse, FineText),
-		oneOf("Absent", o.Absent, AbsentRefuse, AbsentNull),
-		refuse(o.CDC == o.Backfill, "CDC and Backfill are both %q: readers could not tell changes from full loads", o.CDC),
-		distinct("KeyColumns", o.KeyColumns),
+		envelope.Refuse(o.Stream == "", "Stream is empty: every event names its stream"),
+		envelope.OneOf("Engine", o.Engine, SQLServer, Postgres, MySQL, SQLite),
+		envelope.OneOf("Layout", o.Layout, Qlik, SQLServerCDC),
+		envelope.Refuse(o.Layout == SQLServerCDC && o.Engine != SQLServer, "Layout %s is one of engine %s", SQLServerCDC, SQLServer),
+		envelope.OneOf("ReadMethod", o.ReadMethod, BySource, Plain),
+		envelope.OneOf("UpdateType", o.UpdateType, AsUpdate, AsUpdateInsert),
+		envelope.OneOf("PositionFrom", o.PositionFrom, FromStream, FromSequence),
+		envelope.OneOf("FineTimes", o.FineTimes, FineRefuse, FineText),
+		envelope.OneOf("Absent", o.Absent, AbsentRefuse, AbsentNull),
+		envelope.Refuse(o.CDC == o.Backfill, "CDC and Backfill are both %q: readers could not tell changes from full loads", o.CDC),
+		envelope.Distinct("KeyColumns", o.KeyColumns...),
 	)
 	if err != nil {
 		return fault.New(fault.Config, "datastream envelope", err, "")
-	}
-	return nil
-}
-
-func refuse(bad bool, format string, args ...any) error {
-	if !bad {
-		return nil
-	}
-	return fmt.Errorf(format, args...)
-}
-
-func oneOf[T ~string](option string, got T, allowed ...T) error {
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		if got == a {
-			return nil
-		}
-		names[i] = string(a)
-	}
-	return fmt.Errorf("%s: %q is not one of %s", option, got, strings.Join(names, ", "))
-}
-
-func distinct(option string, names []string) error {
-	seen := make(map[string]bool, len(names))
-	for _, name := range names {
-		if seen[name] {
-			return fmt.Errorf("%s: %q stands there twice", option, name)
-		}
-		seen[name] = true
 	}
 	return nil
 }

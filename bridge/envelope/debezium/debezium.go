@@ -48,7 +48,7 @@ func (e *Envelope) Declare(t *change.Table) (*envelope.Declaration, error) {
 
 // Expand gives the event itself, or for an UPDATE that changes the message key the DELETE of the old key and the INSERT of the new one.
 func (e *Envelope) Expand(dst []*change.Event, ev *change.Event) []*change.Event {
-	if !keyChanged(ev, e.opts.key(ev.Table)) {
+	if !envelope.KeyChanged(ev, e.opts.KeyColumns) {
 		return append(dst, ev)
 	}
 	gone, come := *ev, *ev
@@ -58,34 +58,6 @@ func (e *Envelope) Expand(dst []*change.Event, ev *change.Event) []*change.Event
 		half.Changed, half.HasChanged = nil, false
 	}
 	return append(dst, &gone, &come)
-}
-
-// keyChanged reports whether a key column is known to have another value than before.
-func keyChanged(ev *change.Event, key []int) bool {
-	if ev.Op != change.OpUpdate || ev.Before == nil || ev.After == nil {
-		return false
-	}
-	for _, i := range key {
-		before, after := ev.Before[i], ev.After[i]
-		if before.Kind != change.KindAbsent && after.Kind != change.KindAbsent && !before.Equal(after) {
-			return true
-		}
-	}
-	return false
-}
-
-// key gives the columns of the message key: those the user chose, or the primary key.
-func (o *Options) key(t *change.Table) []int {
-	if len(o.KeyColumns) == 0 {
-		return t.Key
-	}
-	key := make([]int, 0, len(o.KeyColumns))
-	for _, name := range o.KeyColumns {
-		if i := t.ColumnIndex(name); i >= 0 {
-			key = append(key, i)
-		}
-	}
-	return key
 }
 
 // version is what the trees of one table version are built from.
@@ -106,19 +78,12 @@ type column struct {
 }
 
 func newVersion(opts *Options, t *change.Table) (*version, error) {
-	v := &version{opts: opts, table: t, key: opts.key(t), columns: make([]column, len(t.Columns))}
-	names := make([]string, len(t.Columns))
-	for i := range t.Columns {
-		names[i] = t.Columns[i].Name
-	}
-	avroNames, err := envelope.AvroNames(names)
+	avroNames, err := envelope.ColumnNames(t)
 	if err != nil {
 		return nil, err
 	}
-	var problems []error
-	for _, name := range opts.KeyColumns {
-		problems = append(problems, refuse(t.ColumnIndex(name) < 0, "key column %q does not exist", name))
-	}
+	key, err := envelope.MessageKey(t, opts.KeyColumns)
+	v, problems := &version{opts: opts, table: t, key: key, columns: make([]column, len(t.Columns))}, []error{err}
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		typ, err := opts.typeOf(c)

@@ -3,12 +3,12 @@ package debezium
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/envelope"
 	"ctbridge/bridge/fault"
 )
 
@@ -134,19 +134,19 @@ func (o *Options) fill() {
 // validate gives every problem at once, class Config.
 func (o *Options) validate() error {
 	problems := []error{
-		oneOf("Engine", o.Engine, SQLServer, Postgres, MySQL, SQLite),
-		oneOf("Format", o.Format, JSON, JSONSchema, Avro),
-		oneOf("Decimals", o.Decimals, DecimalPrecise, DecimalDouble, DecimalString),
-		oneOf("Times", o.Times, TimeAdaptive, TimeAdaptiveMicros, TimeConnect, TimeISO, TimeMicros, TimeNanos),
-		oneOf("Binary", o.Binary, BinaryBytes, BinaryBase64, BinaryHex),
-		oneOf("Unsigned", o.Unsigned, UnsignedLong, UnsignedPrecise),
-		oneOf("Required", o.Required, RequiredKeys, RequiredSource, RequiredNone),
-		refuse(o.Prefix == "", "Prefix is empty: it names the source in every message"),
-		refuse(o.Database == "" && (o.Engine == SQLServer || o.Engine == Postgres), "Database is empty: source.db names it"),
-		refuse(o.LSN && o.Engine != SQLServer, "LSN: engine %s has none", o.Engine),
+		envelope.OneOf("Engine", o.Engine, SQLServer, Postgres, MySQL, SQLite),
+		envelope.OneOf("Format", o.Format, JSON, JSONSchema, Avro),
+		envelope.OneOf("Decimals", o.Decimals, DecimalPrecise, DecimalDouble, DecimalString),
+		envelope.OneOf("Times", o.Times, TimeAdaptive, TimeAdaptiveMicros, TimeConnect, TimeISO, TimeMicros, TimeNanos),
+		envelope.OneOf("Binary", o.Binary, BinaryBytes, BinaryBase64, BinaryHex),
+		envelope.OneOf("Unsigned", o.Unsigned, UnsignedLong, UnsignedPrecise),
+		envelope.OneOf("Required", o.Required, RequiredKeys, RequiredSource, RequiredNone),
+		envelope.Refuse(o.Prefix == "", "Prefix is empty: it names the source in every message"),
+		envelope.Refuse(o.Database == "" && (o.Engine == SQLServer || o.Engine == Postgres), "Database is empty: source.db names it"),
+		envelope.Refuse(o.LSN && o.Engine != SQLServer, "LSN: engine %s has none", o.Engine),
 	}
 	for i, name := range o.KeyColumns {
-		problems = append(problems, refuse(slices.Contains(o.KeyColumns[:i], name), "KeyColumns: %q stands there twice", name))
+		problems = append(problems, envelope.Refuse(slices.Contains(o.KeyColumns[:i], name), "KeyColumns: %q stands there twice", name))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return fault.New(fault.Config, "debezium envelope", err, "")
@@ -173,22 +173,4 @@ func (o *Options) path(id change.TableID) []string {
 		parts = append(parts, id.Schema)
 	}
 	return append(parts, id.Name)
-}
-
-func refuse(bad bool, format string, args ...any) error {
-	if !bad {
-		return nil
-	}
-	return fmt.Errorf(format, args...)
-}
-
-func oneOf[T ~string](option string, got T, allowed ...T) error {
-	if slices.Contains(allowed, got) {
-		return nil
-	}
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = string(a)
-	}
-	return fmt.Errorf("%s: %q is not one of %s", option, got, strings.Join(names, ", "))
 }

@@ -2,7 +2,6 @@ package qlik
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"ctbridge/bridge/change"
@@ -12,11 +11,7 @@ import (
 // declareColumns maps every column; each one that cannot be carried is in the error. Two names that Avro could not tell apart are an
 // error too, as they would be two JSON members of one name.
 func declareColumns(t *change.Table, logical bool) ([]column, error) {
-	names := make([]string, len(t.Columns))
-	for i := range t.Columns {
-		names[i] = t.Columns[i].Name
-	}
-	avroNames, err := envelope.AvroNames(names)
+	avroNames, err := envelope.ColumnNames(t)
 	if err != nil {
 		return nil, err
 	}
@@ -68,17 +63,9 @@ func (v *version) dataRecord() *envelope.Node {
 	}
 }
 
-// messageKey gives the columns of the message key: those the user chose, or the primary key.
+// messageKey gives the columns of the message key; newVersion has refused a table that lacks one.
 func (o *Options) messageKey(t *change.Table) []int {
-	if len(o.KeyColumns) == 0 {
-		return t.Key
-	}
-	key := make([]int, 0, len(o.KeyColumns))
-	for _, name := range o.KeyColumns {
-		if i := t.ColumnIndex(name); i >= 0 {
-			key = append(key, i)
-		}
-	}
+	key, _ := envelope.MessageKey(t, o.KeyColumns)
 	return key
 }
 
@@ -88,16 +75,6 @@ func (o *Options) rowKey(t *change.Table) []int {
 		return t.Key
 	}
 	return o.messageKey(t)
-}
-
-// missingKey names the first chosen key column that the table lacks.
-func (o *Options) missingKey(t *change.Table) error {
-	for _, name := range o.KeyColumns {
-		if t.ColumnIndex(name) < 0 {
-			return fmt.Errorf("key column %q does not exist", name)
-		}
-	}
-	return nil
 }
 
 // keyRecord is the record of the key columns in key order; nil for a table without key. Where the base table says NOT NULL the field is

@@ -70,16 +70,11 @@ func (m *masks) reported(source change.Mask, scratch *envelope.Scratch) change.M
 func (m *masks) compared(before, after []change.Value, scratch *envelope.Scratch) change.Mask {
 	mask := cleared(scratch, len(m.maskable))
 	for i := range after {
-		if m.maskable.Has(i) && differ(before[i], after[i]) {
+		if m.maskable.Has(i) && envelope.Differ(&before[i], &after[i]) {
 			mask.Set(i)
 		}
 	}
 	return mask
-}
-
-// differ reports whether a column is known to have changed: of a value that was not captured nothing is known.
-func differ(before, after change.Value) bool {
-	return before.Kind != change.KindAbsent && after.Kind != change.KindAbsent && !before.Equal(after)
 }
 
 func presentIn(mask change.Mask, row []change.Value) {

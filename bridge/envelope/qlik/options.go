@@ -3,7 +3,6 @@ package qlik
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -138,18 +137,18 @@ func (o *Options) fill() {
 // validate gives every problem at once, class Config.
 func (o *Options) validate() error {
 	problems := []error{
-		oneOf("Format", o.Format, JSON, Avro, AvroRegistry),
-		oneOf("DeleteRowIn", o.DeleteRowIn, InData, InBeforeData, InBoth),
-		oneOf("KeyChange", o.KeyChange, AsUpdate, AsDeleteInsert),
-		oneOf("IncludeSourceName", o.IncludeSourceName, NameOff, NameInHeaders, NameInMessage),
-		oneOf("MetadataKey", o.MetadataKey, KeyBySchemaID, KeyByTable),
-		refuse(o.Task == "", "Task is empty: namespaces and lineage need it"),
-		refuse(o.Server == "" && o.Metadata, "Server is empty: metadata messages name it"),
-		refuse(o.SchemaText == nil, "SchemaText is missing"),
-		refuse(o.Format == Avro && !o.Envelope, "Envelope off with format avro: nothing would name the schema of a message (use avro-registry or json)"),
-		refuse(o.Format == AvroRegistry && o.Metadata, "Metadata with format avro-registry: the registry holds the schemas (use json or avro)"),
-		distinct("KeyColumns", o.KeyColumns...),
-		refuse(!o.BeforeImage && o.DeleteRowIn != InData, "DeleteRowIn %s with BeforeImage off: beforeData would always be null", o.DeleteRowIn),
+		envelope.OneOf("Format", o.Format, JSON, Avro, AvroRegistry),
+		envelope.OneOf("DeleteRowIn", o.DeleteRowIn, InData, InBeforeData, InBoth),
+		envelope.OneOf("KeyChange", o.KeyChange, AsUpdate, AsDeleteInsert),
+		envelope.OneOf("IncludeSourceName", o.IncludeSourceName, NameOff, NameInHeaders, NameInMessage),
+		envelope.OneOf("MetadataKey", o.MetadataKey, KeyBySchemaID, KeyByTable),
+		envelope.Refuse(o.Task == "", "Task is empty: namespaces and lineage need it"),
+		envelope.Refuse(o.Server == "" && o.Metadata, "Server is empty: metadata messages name it"),
+		envelope.Refuse(o.SchemaText == nil, "SchemaText is missing"),
+		envelope.Refuse(o.Format == Avro && !o.Envelope, "Envelope off with format avro: nothing would name the schema of a message (use avro-registry or json)"),
+		envelope.Refuse(o.Format == AvroRegistry && o.Metadata, "Metadata with format avro-registry: the registry holds the schemas (use json or avro)"),
+		envelope.Distinct("KeyColumns", o.KeyColumns...),
+		envelope.Refuse(!o.BeforeImage && o.DeleteRowIn != InData, "DeleteRowIn %s with BeforeImage off: beforeData would always be null", o.DeleteRowIn),
 	}
 	if err := errors.Join(append(problems, o.Names.problems()...)...); err != nil {
 		return fault.New(fault.Config, "qlik envelope", err, "")
@@ -163,49 +162,20 @@ func (n *Names) problems() []error {
 		{"Data", n.Data}, {"BeforeData", n.BeforeData}, {"Headers", n.Headers}, {"DataRecord", n.DataRecord},
 		{"Row", n.Row}, {"KeyRecord", n.KeyRecord}, {"HeadersRecord", n.HeadersRecord},
 	} {
-		problems = append(problems, refuse(!legal(part.name), "Names.%s: %q is not an Avro name", part.option, part.name))
+		problems = append(problems, envelope.Refuse(!legal(part.name), "Names.%s: %q is not an Avro name", part.option, part.name))
 	}
 	for _, segment := range strings.Split(n.Namespace, ".") {
-		problems = append(problems, refuse(!legal(segment), "Names.Namespace: %q is not an Avro name", segment))
+		problems = append(problems, envelope.Refuse(!legal(segment), "Names.Namespace: %q is not an Avro name", segment))
 	}
 	sample := strings.NewReplacer("{task}", "t", "{schema}", "s", "{table}", "t")
 	for _, segment := range strings.Split(n.TableNamespace, ".") {
 		bad := segment != "{namespace}" && !legal(sample.Replace(segment))
-		problems = append(problems, refuse(bad, "Names.TableNamespace: %q is neither a placeholder nor an Avro name", segment))
+		problems = append(problems, envelope.Refuse(bad, "Names.TableNamespace: %q is neither a placeholder nor an Avro name", segment))
 	}
 	return append(problems,
-		refuse(!strings.Contains(n.TableNamespace, "{table}"), "Names.TableNamespace: without {table} the records of all tables would share one name"),
-		distinct("Names of sections", n.Data, n.BeforeData, n.Headers, "schema", "table"),
-		distinct("Names of records", n.DataRecord, n.Row, n.KeyRecord, n.HeadersRecord, operationName))
+		envelope.Refuse(!strings.Contains(n.TableNamespace, "{table}"), "Names.TableNamespace: without {table} the records of all tables would share one name"),
+		envelope.Distinct("Names of sections", n.Data, n.BeforeData, n.Headers, "schema", "table"),
+		envelope.Distinct("Names of records", n.DataRecord, n.Row, n.KeyRecord, n.HeadersRecord, operationName))
 }
 
 func legal(name string) bool { return name != "" && envelope.AvroName(name) == name }
-
-func refuse(bad bool, format string, args ...any) error {
-	if !bad {
-		return nil
-	}
-	return fmt.Errorf(format, args...)
-}
-
-func oneOf[T ~string](option string, got T, allowed ...T) error {
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		if got == a {
-			return nil
-		}
-		names[i] = string(a)
-	}
-	return fmt.Errorf("%s: %q is not one of %s", option, got, strings.Join(names, ", "))
-}
-
-func distinct(option string, names ...string) error {
-	seen := make(map[string]bool, len(names))
-	for _, name := range names {
-		if seen[name] {
-			return fmt.Errorf("%s: %q stands there twice", option, name)
-		}
-		seen[name] = true
-	}
-	return nil
-}

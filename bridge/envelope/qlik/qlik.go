@@ -69,7 +69,8 @@ type column struct {
 
 func newVersion(opts *Options, t *change.Table) (*version, error) {
 	columns, err := declareColumns(t, opts.LogicalTypes && opts.Format != JSON)
-	if err := errors.Join(err, opts.missingKey(t)); err != nil {
+	_, missing := envelope.MessageKey(t, opts.KeyColumns)
+	if err := errors.Join(err, missing); err != nil {
 		return nil, err
 	}
 	id := change.TextValue(nil)
