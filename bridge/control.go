@@ -19,6 +19,8 @@ const (
 	ActionCancel Action = "cancel" // give up the rows that are missing
 
 	ActionAccept Action = "accept-gap" // go on behind the hole that the table has stopped at, this once (case 27)
+
+	ActionReset Action = "reset" // move the table's position
 )
 
 // Request asks a running task for something about the full load of one table. Requests are numbered, so that each is answered once, also
@@ -28,7 +30,8 @@ type Request struct {
 	ID     string
 	Table  change.TableID
 	Action Action
-	Where  string // of a load: SQL condition in which t stands for the base table, empty = all rows
+	Where  string            // of a load: SQL condition in which t stands for the base table, empty = all rows
+	Reset  *checkpoint.Reset // of a reset
 }
 
 // answerRequests applies the requests that have come and commits the answers. Until then they are kept, whatever becomes of the session.
@@ -72,6 +75,10 @@ func (r *Runner) receive() {
 func (r *Runner) answer(q Request) {
 	if !r.options.Shard.Has(q.Table) {
 		return // every shard hears all requests
+	}
+	if q.Action == ActionReset {
+		r.resetRequest(q)
+		return
 	}
 	t := r.tables[q.Table]
 	if t != nil && t.state.Load != nil && t.state.Load.Request == q.ID {

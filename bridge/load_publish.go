@@ -219,7 +219,8 @@ func (r *Runner) endLoad(t *table, state checkpoint.LoadState) {
 	t.state.Touch()
 }
 
-// waited tells that a change is older than what the task has published only because its table was being loaded.
+// waited tells that a change is older than what the task has published only because its table was being loaded, or is published
+// again because a person has moved its position.
 func (t *table) waited(p change.Position) bool {
-	return t.state.Load != nil && p > t.state.Position && p <= t.state.Load.Rejoin
+	return p > t.state.Position && (t.state.Load != nil && p <= t.state.Load.Rejoin || p <= t.state.Resets.Again())
 }

@@ -40,6 +40,7 @@ func (r *Runner) resets(ctx context.Context, window *source.Window) error {
 				return err
 			}
 		default:
+			r.nothingToAccept(t)
 			r.remember(t, n.Purged)
 		}
 	}
@@ -86,12 +87,13 @@ func (r *Runner) vanished(id change.TableID) {
 // reset applies the policy to one table.
 func (r *Runner) reset(ctx context.Context, t *table, reset source.Reset) error {
 	gap := Gap{Reason: string(reset.Kind), From: reset.From, To: reset.To}
-	if r.options.OnReset != ResetContinue && r.options.OnReset != ResetResnapshot {
+	accepted := r.accepts(t, reset)
+	if !accepted && r.options.OnReset != ResetContinue && r.options.OnReset != ResetResnapshot {
 		r.keepTrace(t, reset)
 		r.stopTable(t.id, StagePoll, &gapError{gap.fault(t, reset.Hint), reset})
 		return nil
 	}
-	if r.options.OnReset == ResetResnapshot {
+	if !accepted && r.options.OnReset == ResetResnapshot {
 		r.requestLoad(t.id, gap.String())
 	}
 	r.tellGap(t, gap, string(r.options.OnReset))

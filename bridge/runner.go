@@ -125,6 +125,8 @@ type Runner struct {
 	troubles map[change.TableID]*trouble // failed tables; they outlive a session
 
 	facts facts // of the source
+
+	toldResets map[string]bool // by id: a session that fails before its commit carries them out again
 }
 
 // New builds a runner; it starts nothing.
@@ -132,7 +134,7 @@ func New(src Source, sink Sink, o Options) *Runner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble), refusals: make(map[change.TableID]int), letters: newLetters()}
+	return &Runner{options: o, source: src, sink: sink, troubles: make(map[change.TableID]*trouble), refusals: make(map[change.TableID]int), toldResets: make(map[string]bool), letters: newLetters()}
 }
 
 // Run moves changes until ctx ends, then drains: what has been read is published and checkpointed within the shutdown time-out (I8). It
@@ -220,6 +222,7 @@ func (r *Runner) open(ctx context.Context) error {
 	}
 	r.takeOver()
 	r.tables, r.order, r.discovered = make(map[change.TableID]*table), nil, time.Time{}
+	r.takeResets()
 	outputs := r.options.outputNames()
 	r.state.SetOutputs(outputs)
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)

@@ -32,6 +32,10 @@ func (s StartAt) String() string {
 
 // joins decides how a table begins that has nothing in the checkpoint: by a load, or at a position that the first poll tells.
 func (r *Runner) joins(t *table) {
+	if _, moved := t.resetStart(); moved {
+		t.starting = true
+		return
+	}
 	if t.state.Position != "" || t.state.Load != nil {
 		return
 	}
@@ -53,6 +57,7 @@ func (r *Runner) startTables(stop, work context.Context) error {
 		if !t.starting || t.stopped {
 			continue
 		}
+		start := r.startAt(t)
 		position, err := r.startOf(stop, t)
 		if err == nil {
 			err = r.beginAt(stop, t, position)
@@ -60,10 +65,11 @@ func (r *Runner) startTables(stop, work context.Context) error {
 		if err != nil {
 			return r.tableFault(StagePoll, source.TableFault(t.id, err))
 		}
-		t.state.Load = &checkpoint.Load{State: checkpoint.LoadNone, Reason: "start_at: " + r.options.Start.String(), Fence: position, Rejoin: r.state.Task.Position}
+		t.state.Load = &checkpoint.Load{State: checkpoint.LoadNone, Reason: "start_at: " + start.String(), Fence: position, Rejoin: r.state.Task.Position}
 		t.starting, moved = false, true
+		r.began(t)
 		t.state.Touch()
-		r.options.Log.Info("table begins", "table", t.id.String(), "start_at", r.options.Start.String(), "position", string(position))
+		r.options.Log.Info("table begins", "table", t.id.String(), "start_at", start.String(), "position", string(position))
 	}
 	if !moved {
 		return nil
@@ -72,7 +78,7 @@ func (r *Runner) startTables(stop, work context.Context) error {
 }
 
 func (r *Runner) startOf(ctx context.Context, t *table) (change.Position, error) {
-	switch start := r.options.Start; {
+	switch start := r.startAt(t); {
 	case start.After != "":
 		return start.After, nil
 	case !start.Time.IsZero():

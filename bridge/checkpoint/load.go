@@ -82,13 +82,18 @@ func (s *State) decodeLoad(key string, value []byte) error {
 
 // loadEntry appends the entry of the table's load where it has changed.
 func (t *Table) loadEntry(dst []Entry) []Entry {
+	key := loadPrefix + escaped(t.ID)
 	if t.Load == nil {
-		return dst
+		if t.loadSaved == "" {
+			return dst
+		}
+		t.loadSaved = ""
+		return append(dst, Entry{Key: key})
 	}
 	value, _ := json.Marshal(loadRecord{V: stateVersion, Load: *t.Load})
 	if string(value) == t.loadSaved {
 		return dst
 	}
 	t.loadSaved = string(value)
-	return append(dst, Entry{Key: loadPrefix + escaped(t.ID), Value: value})
+	return append(dst, Entry{Key: key, Value: value})
 }

@@ -59,8 +59,11 @@ type Table struct {
 	// Structures are the table's newest structure, last, and before it those that unread rows may still have.
 	Structures []*Structure
 
-	dirty bool
-	gone  []int // versions to delete from the store
+	Resets Resets // by people
+
+	dirty     bool
+	forgotten bool  // its records are to be deleted
+	gone      []int // versions to delete from the store
 
 	loadSaved string
 }
@@ -202,6 +205,8 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 		return s.decodeStructure(key, value)
 	case strings.HasPrefix(key, loadPrefix):
 		return s.decodeLoad(key, value)
+	case strings.HasPrefix(key, resetPrefix):
+		return s.decodeResets(key, value)
 	case strings.HasPrefix(key, windowPrefix):
 		return s.decodeWindow(key, value, now)
 	}
@@ -307,8 +312,10 @@ func (s *State) Entries() []Entry {
 			out = append(out, Entry{Key: tablePrefix + escaped(t.ID), Value: t.encode()})
 			out = t.structures(out, structurePrefix+escaped(t.ID)+"/")
 			out = t.Window.entries(out, windowPrefix+escaped(t.ID)+"/")
-			out = t.loadEntry(out)
-			t.dirty = false
+			out = t.resetEntry(t.loadEntry(out))
+			t.dirty, t.forgotten = false, false
+		} else if t.forgotten {
+			out, t.forgotten = t.forgottenEntries(out), false
 		}
 	}
 	if len(out) > 0 {
