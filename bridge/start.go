@@ -90,10 +90,7 @@ func (r *Runner) startOf(ctx context.Context, t *table) (change.Position, error)
 }
 
 // chosen tells that a table's position is where it began, and not that of a row.
-func (t *table) chosen() bool {
-	load := t.state.Load
-	return load != nil && load.Fence == t.state.Position && (load.Fresh || load.State == checkpoint.LoadNone)
-}
+func (t *table) chosen() bool { return t.state.Chosen() }
 
 // beginAt sets the position of a table that has published nothing that counts.
 func (r *Runner) beginAt(ctx context.Context, t *table, p change.Position) error {

@@ -52,6 +52,11 @@ func (l *Load) Holds() bool {
 	return l != nil && (l.State == LoadRunning || l.Fresh && (l.State == LoadWaiting || l.State == LoadPaused))
 }
 
+// Chosen tells that a table's position is where it began, and not that of a row.
+func (t *Table) Chosen() bool {
+	return t.Load != nil && t.Load.Fence == t.Position && (t.Load.Fresh || t.Load.State == LoadNone)
+}
+
 var loadStates = []LoadState{LoadWaiting, LoadRunning, LoadPaused, LoadDone, LoadCancelled, LoadNone}
 
 const loadPrefix = "load/"

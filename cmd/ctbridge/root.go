@@ -62,7 +62,7 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(),
 		a.healthCommand(),
 		a.statusCommand(),
-		a.snapshotCommand(),
+		a.snapshotCommand(), a.resetCommand(),
 		a.replayCommand(),
 		a.renderCommand(),
 		a.tailCommand(),

@@ -124,6 +124,22 @@ func (s *Store) Save(ctx context.Context, entries []checkpoint.Entry) error {
 	return nil
 }
 
+// Leave writes entries that whoever has claimed the task does not write, beside it: the claim stays as it is.
+func (s *Store) Leave(ctx context.Context, entries []checkpoint.Entry) error {
+	err := s.inTx(ctx, func(tx *sql.Tx) error {
+		for _, e := range entries {
+			if err := s.put(ctx, tx, e.Key, e.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s.fail("write", err, "has the task run once? It makes the table")
+	}
+	return nil
+}
+
 // renew replaces our claim; nothing to replace means that another instance took the task. The row stays locked to the end of the
 // transaction.
 func (s *Store) renew(ctx context.Context, tx *sql.Tx, next string) error {

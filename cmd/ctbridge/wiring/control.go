@@ -24,6 +24,8 @@ type request struct {
 	Table  string        `json:"table"`
 	Action bridge.Action `json:"action"`
 	Where  string        `json:"where,omitempty"`
+
+	Reset *checkpoint.Reset `json:"reset,omitempty"`
 }
 
 const requestVersion = 1
@@ -65,7 +67,7 @@ func (c *control) take(ctx context.Context, m *kafka.Message) error {
 		c.log.Warn("a record of the control topic is no request", "topic", c.topic, "offset", m.Offset)
 		return nil
 	}
-	out := bridge.Request{Number: m.Offset, ID: q.ID, Table: change.TableID{Schema: q.Schema, Name: q.Table}, Action: q.Action, Where: q.Where}
+	out := bridge.Request{Number: m.Offset, ID: q.ID, Table: change.TableID{Schema: q.Schema, Name: q.Table}, Action: q.Action, Where: q.Where, Reset: q.Reset}
 	select {
 	case c.requests <- out:
 		return nil
@@ -100,7 +102,7 @@ func Ask(ctx context.Context, t *config.Task, q bridge.Request) (err error) {
 	if err := sink.EnsureTopic(ctx, t.Kafka.ControlTopic, change.CheckpointTopic); err != nil {
 		return err
 	}
-	value, err := json.Marshal(request{V: requestVersion, ID: q.ID, Schema: q.Table.Schema, Table: q.Table.Name, Action: q.Action, Where: q.Where})
+	value, err := json.Marshal(request{V: requestVersion, ID: q.ID, Schema: q.Table.Schema, Table: q.Table.Name, Action: q.Action, Where: q.Where, Reset: q.Reset})
 	if err != nil {
 		return err
 	}
