@@ -39,6 +39,8 @@ type Node struct {
 	Avro     Form
 	JSON     Form
 
+	Role Role // what it tells, with everything below it
+
 	Props []Prop // further members of the Avro type, in order
 
 	// Embedded.
@@ -51,6 +53,25 @@ type Node struct {
 	// Union: Branches in the schema's order, none of them nullable; Branch is the one that stands here. A branch of FormNull is null.
 	Branches []*Node
 	Branch   int
+}
+
+// Role says what a node tells, for whoever compares two messages of one change: see package audit.
+type Role uint8
+
+// The roles.
+const (
+	RoleContent  Role = iota // the change itself: the same in every message of it
+	RoleRun                  // the publication: counters, last flags, clocks; it differs from one message of a change to the next
+	RoleSchema               // how the message is written: schemas and their ids, masks; the same in messages of one structure
+	RoleMoment               // the time of the change, or of the publication where the change table does not tell it
+	RoleSequence             // the change sequence; of the publication where the change table has none
+	RoleStream               // the position in the source's log
+)
+
+// As gives the node its role.
+func (n *Node) As(r Role) *Node {
+	n.Role = r
+	return n
 }
 
 // Getter takes a value from an event. Bytes that must be computed go to the scratch buffer; the value is used before the next call.

@@ -62,7 +62,7 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(),
 		a.healthCommand(),
 		a.statusCommand(),
-		a.snapshotCommand(), a.resetCommand(),
+		a.snapshotCommand(), a.resetCommand(), a.verifyCommand(),
 		a.replayCommand(),
 		a.renderCommand(),
 		a.tailCommand(),

@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			"until":    until,
 			"freeport": freePort,
 			"becomes":  becomes,
+			"again":    again,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -148,6 +149,32 @@ func produce(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		ts.Check(sink.Publish(ctx, &change.Record{Topic: args[0], Key: []byte(key), Value: body, Timestamp: time.Date(2031, 5, 10, 16, 0, 0, 0, time.UTC)}))
 	}
+	ts.Check(sink.Commit(ctx, nil))
+}
+
+// again publishes the record at an offset of a topic once more: `again TOPIC OFFSET`.
+func again(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c := kafka.Config{Brokers: strings.Split(ts.Getenv("BROKERS"), ",")}
+	offset, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	var found *kafka.Message
+	ts.Check(kafka.Tail(ctx, c, kafka.TailOptions{Topics: args[:1], From: kafka.FromStart, Exit: true}, func(m *kafka.Message) error {
+		if m.Offset == offset {
+			found = m
+		}
+		return nil
+	}))
+	if found == nil {
+		ts.Fatalf("topic %s has no record at %d", args[0], offset)
+	}
+	sink, err := kafka.NewIdempotent(c, new(memory.Store))
+	ts.Check(err)
+	defer func() { _ = sink.Close() }()
+	_, err = sink.Open(ctx)
+	ts.Check(err)
+	ts.Check(sink.Publish(ctx, &change.Record{Topic: args[0], Key: found.Key, Value: found.Value, Headers: found.Headers}))
 	ts.Check(sink.Commit(ctx, nil))
 }
 

@@ -194,8 +194,21 @@ func led(t *sarama.TopicMetadata) bool {
 
 // verifyCompacted reports an existing checkpoint topic that would lose entries in time.
 func (s *session) verifyCompacted(ctx context.Context, name string) error {
+	policy, err := s.cleanupPolicy(ctx, name)
+	if err != nil {
+		return err
+	}
+	if policy != "" && policy != "compact" {
+		return fault.New(fault.Fatal, "checkpoint topic "+name, fmt.Errorf("its cleanup.policy is %q", policy),
+			"set it to compact, or the checkpoint will be lost: kafka-configs --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=compact")
+	}
+	return nil
+}
+
+// cleanupPolicy reads how a topic forgets; "" where the brokers do not say.
+func (s *session) cleanupPolicy(ctx context.Context, name string) (policy string, err error) {
 	var entries []sarama.ConfigEntry
-	err := s.call(ctx, func() error {
+	err = s.call(ctx, func() error {
 		admin, err := sarama.NewClusterAdminFromClient(s.client)
 		if err != nil {
 			return err
@@ -208,15 +221,14 @@ func (s *session) verifyCompacted(ctx context.Context, name string) error {
 		return err
 	})
 	if err != nil {
-		return s.fail("read settings of checkpoint topic "+name, err)
+		return "", s.fail("read settings of topic "+name, err)
 	}
 	for _, e := range entries {
-		if e.Name == "cleanup.policy" && e.Value != "compact" {
-			return fault.New(fault.Fatal, "checkpoint topic "+name, fmt.Errorf("its cleanup.policy is %q", e.Value),
-				"set it to compact, or the checkpoint will be lost: kafka-configs --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=compact")
+		if e.Name == "cleanup.policy" {
+			policy = e.Value
 		}
 	}
-	return nil
+	return policy, nil
 }
 
 // Exists reports whether a topic is there.

@@ -91,12 +91,12 @@ func (v *version) object() string {
 func (v *version) event() *envelope.Node {
 	n := recordOf(rootName(v.object()),
 		field("uuid", text(v.uuid())),
-		field("read_timestamp", moment(v.readTimestamp())),
-		field("source_timestamp", moment(v.sourceTimestamp())),
+		field("read_timestamp", moment(v.readTimestamp()).As(envelope.RoleRun)),
+		field("source_timestamp", moment(v.sourceTimestamp()).As(envelope.RoleMoment)),
 		field("object", constant(v.object())),
 		field("read_method", text(v.readMethod())),
 		field("stream_name", constant(v.opts.Stream)),
-		field("schema_key", constant(v.schemaKey())),
+		field("schema_key", constant(v.schemaKey()).As(envelope.RoleSchema)),
 		field("sort_keys", v.sortKeys()),
 		field("source_metadata", recordOf("source_metadata", v.sourceMetadata()...)),
 		field("payload", v.payload()))

@@ -14,6 +14,9 @@ func (v *version) sourceMetadata() []envelope.Field {
 	table, schema := field("table", constant(id.Name)), field("schema", constant(id.Schema))
 	deleted, kind := field("is_deleted", nullable(leaf(deleted, envelope.FormBoolean))), field("change_type", nullable(text(v.changeType())))
 	lsn, tx := field("lsn", nullable(text(v.position()))), field("tx_id", nullable(text(v.transaction())))
+	if v.opts.PositionFrom == FromSequence {
+		lsn.Node.Role = envelope.RoleSequence
+	}
 	switch v.opts.Engine {
 	case MySQL:
 		return []envelope.Field{

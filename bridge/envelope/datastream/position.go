@@ -29,17 +29,21 @@ func (o *Options) nativePosition() bool { return o.Layout == SQLServerCDC }
 // position in SQL Server's change tables. Texts have fixed width, as consumers compare them as text. Rows of a full load have "" there: they come
 // before every change of the same millisecond.
 func (v *version) sortKeys() *envelope.Node {
-	number, words := leaf(v.sourceMillis(), envelope.FormLong), []envelope.Getter{sequence}
+	number, words, role := leaf(v.sourceMillis(), envelope.FormLong), []envelope.Getter{sequence}, envelope.RoleSequence
 	if v.opts.nativePosition() {
 		words = []envelope.Getter{lsnAt(0), partAt(commandAt, 8), lsnAt(valueAt), partAt(operAt, 1)}
+		role = envelope.RoleStream // of the commit LSN
 	}
 	either := func(branch int, get envelope.Getter) *envelope.Node {
 		branches := []*envelope.Node{text(get), number}
 		return &envelope.Node{Shape: envelope.Union, Branches: branches, Branch: branch}
 	}
-	keys := &envelope.Node{Shape: envelope.Array, Item: either(1, nil), Items: []*envelope.Node{either(1, nil)}}
-	for _, get := range words {
+	keys := &envelope.Node{Shape: envelope.Array, Item: either(1, nil), Items: []*envelope.Node{either(1, nil).As(envelope.RoleMoment)}}
+	for i, get := range words {
 		keys.Items = append(keys.Items, either(0, get))
+		if i == 0 {
+			keys.Items[1].Role = role
+		}
 	}
 	return keys
 }

@@ -44,7 +44,7 @@ func wrapped(n *envelope.Node) *envelope.Node {
 	var b strings.Builder
 	writeSchema(&b, n, "")
 	return &envelope.Node{Shape: envelope.Record, Fields: []envelope.Field{
-		{Name: "schema", Node: &envelope.Node{Constant: new(letter(b.String())), JSON: envelope.Form{Kind: envelope.FormVerbatim}}},
+		{Name: "schema", Node: &envelope.Node{Constant: new(letter(b.String())), Role: envelope.RoleSchema, JSON: envelope.Form{Kind: envelope.FormVerbatim}}},
 		{Name: "payload", Node: n},
 	}}
 }

@@ -132,9 +132,9 @@ func (v *version) message() *envelope.Node {
 		{Name: "source", Node: v.source()},
 		{Name: "transaction", Node: v.transaction()},
 		{Name: "op", Node: text(operation)},
-		{Name: "ts_ms", Node: optional(long(c.millis))},
-		{Name: "ts_us", Node: optional(long(c.micros))},
-		{Name: "ts_ns", Node: optional(long(c.nanos))},
+		{Name: "ts_ms", Node: optional(long(c.millis)).As(envelope.RoleRun)},
+		{Name: "ts_us", Node: optional(long(c.micros)).As(envelope.RoleRun)},
+		{Name: "ts_ns", Node: optional(long(c.nanos)).As(envelope.RoleRun)},
 	})
 	root.Props = semantic(v.namespace+".Envelope", envelopeVersion)
 	return root

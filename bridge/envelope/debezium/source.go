@@ -25,12 +25,12 @@ func (v *version) source() *envelope.Node {
 		{Name: "version", Node: fixedText(v.opts.Version)},
 		{Name: "connector", Node: fixedText(connector)},
 		{Name: "name", Node: fixedText(v.opts.Prefix)},
-		{Name: "ts_ms", Node: long(c.millis)},
+		{Name: "ts_ms", Node: long(c.millis).As(envelope.RoleMoment)},
 		snapshot(),
 		{Name: "db", Node: fixedText(v.opts.database(v.table.ID))},
-		{Name: "sequence", Node: optional(text(sequence))},
-		{Name: "ts_us", Node: optional(long(c.micros))},
-		{Name: "ts_ns", Node: optional(long(c.nanos))},
+		{Name: "sequence", Node: optional(text(sequence)).As(envelope.RoleSequence)},
+		{Name: "ts_us", Node: optional(long(c.micros)).As(envelope.RoleMoment)},
+		{Name: "ts_ns", Node: optional(long(c.nanos)).As(envelope.RoleMoment)},
 	}
 	name := "io.debezium.connector." + connector
 	return &envelope.Node{
@@ -46,7 +46,7 @@ func (v *version) place() []envelope.Field {
 	case SQLServer:
 		lsn := []envelope.Field{nothing("change_lsn", envelope.FormText), nothing("commit_lsn", envelope.FormText), nothing("event_serial_no", envelope.FormLong)}
 		if v.opts.LSN {
-			lsn[0].Node, lsn[1].Node, lsn[2].Node = optional(text(changeLSN)), optional(text(commitLSN)), optional(long(serialNumber))
+			lsn[0].Node, lsn[1].Node, lsn[2].Node = optional(text(changeLSN)), optional(text(commitLSN)).As(envelope.RoleStream), optional(long(serialNumber))
 		}
 		return append([]envelope.Field{schema, table}, lsn...)
 	case Postgres:
@@ -130,7 +130,8 @@ func serialNumber(ev *change.Event, _ *envelope.Scratch) change.Value {
 func (v *version) transaction() *envelope.Node {
 	known, off := []change.Value{}, v.opts.NoTransaction
 	return &envelope.Node{
-		Shape: envelope.Record, Name: "block", Namespace: "event", Nullable: true, Props: semantic("event.block", blockVersion),
+		Shape: envelope.Record, Name: "block", Namespace: "event", Nullable: true, Role: envelope.RoleSchema, // null in a replayed message
+		Props: semantic("event.block", blockVersion),
 		Image: func(ev *change.Event) []change.Value {
 			if off || len(ev.TransactionID) == 0 || ev.Counter == 0 {
 				return nil
@@ -139,8 +140,8 @@ func (v *version) transaction() *envelope.Node {
 		},
 		Fields: []envelope.Field{
 			{Name: "id", Node: text(func(ev *change.Event, _ *envelope.Scratch) change.Value { return change.TextValue(ev.TransactionID) })},
-			{Name: "total_order", Node: long(func(ev *change.Event, _ *envelope.Scratch) change.Value { return change.IntValue(ev.Counter) })},
-			{Name: "data_collection_order", Node: long(func(ev *change.Event, _ *envelope.Scratch) change.Value { return change.IntValue(ev.TableCounter) })},
+			{Name: "total_order", Node: long(func(ev *change.Event, _ *envelope.Scratch) change.Value { return change.IntValue(ev.Counter) }).As(envelope.RoleRun)},
+			{Name: "data_collection_order", Node: long(func(ev *change.Event, _ *envelope.Scratch) change.Value { return change.IntValue(ev.TableCounter) }).As(envelope.RoleRun)},
 		},
 	}
 }

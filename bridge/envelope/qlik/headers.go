@@ -15,21 +15,21 @@ func (v *version) headers() *envelope.Node {
 	masks := newMasks(v.columns, v.opts.rowKey(v.table))
 	fields := []envelope.Field{
 		{Name: "operation", Node: v.operation()},
-		textField("changeSequence", ofChange(func(ev *change.Event) []byte { return ev.ChangeSequence })),
+		as(envelope.RoleSequence, textField("changeSequence", ofChange(func(ev *change.Event) []byte { return ev.ChangeSequence }))),
 		textField("timestamp", timestamp),
-		textField("streamPosition", ofChange(func(ev *change.Event) []byte { return ev.StreamPosition })),
+		as(envelope.RoleStream, textField("streamPosition", ofChange(func(ev *change.Event) []byte { return ev.StreamPosition }))),
 		textField("transactionId", ofChange(func(ev *change.Event) []byte { return ev.TransactionID })),
-		maskField("changeMask", width, masks.changed),
-		maskField("columnMask", width, masks.present),
+		as(envelope.RoleSchema, maskField("changeMask", width, masks.changed)),
+		as(envelope.RoleSchema, maskField("columnMask", width, masks.present)),
 	}
 	if v.opts.ExternalSchemaID {
 		id := constant(v.id, envelope.FormText)
 		id.Nullable = true
-		fields = append(fields, envelope.Field{Name: "externalSchemaId", Node: id})
+		fields = append(fields, envelope.Field{Name: "externalSchemaId", Node: id.As(envelope.RoleSchema)})
 	}
 	fields = append(fields,
-		countField("transactionEventCounter", envelope.FormLong, eventCounter),
-		countField("transactionLastEvent", envelope.FormBoolean, lastEvent))
+		as(envelope.RoleRun, countField("transactionEventCounter", envelope.FormLong, eventCounter)),
+		as(envelope.RoleRun, countField("transactionLastEvent", envelope.FormBoolean, lastEvent)))
 	if v.opts.IncludeSourceName == NameInHeaders {
 		fields = append(fields, v.sourceName()...)
 	}
@@ -91,6 +91,11 @@ func lastEvent(ev *change.Event, _ *envelope.Scratch) change.Value {
 		return change.Null
 	}
 	return change.BoolValue(ev.Last)
+}
+
+func as(role envelope.Role, f envelope.Field) envelope.Field {
+	f.Node.Role = role
+	return f
 }
 
 func textField(name string, get envelope.Getter) envelope.Field {

@@ -96,7 +96,7 @@ func (v *version) message(kind string, schema *string, inner *envelope.Node) *en
 		{Name: "magic", Node: magic},
 		{Name: "type", Node: text(kind)},
 		{Name: "headers", Node: headers},
-		{Name: "messageSchemaId", Node: nullText(id)},
+		{Name: "messageSchemaId", Node: nullText(id).As(envelope.RoleSchema)},
 		{Name: "messageSchema", Node: nullText(schema)},
 		{Name: "message", Node: &envelope.Node{Shape: envelope.Embedded, Inner: inner}},
 	}}
