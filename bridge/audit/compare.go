@@ -36,7 +36,7 @@ const (
 type Difference struct {
 	Kind   string `json:"kind"`
 	Place  string `json:"position"`
-	Member string `json:"member,omitempty"` // of Different: the first one that differs
+	Member string `json:"member,omitempty"` // of Different: the first one that differs; of the others "tombstone" where it is one
 	At     string `json:"at,omitempty"`     // partition@offset of what was found
 }
 

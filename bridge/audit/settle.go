@@ -119,7 +119,7 @@ func (c *comparison) twice(place string, found *Item) {
 	case c.Twice != nil && c.Twice(place):
 		c.result.Repeated++
 	default:
-		c.name(Difference{Kind: Doubled, Place: place, At: found.At})
+		c.name(Difference{Kind: Doubled, Place: place, Member: found.what(), At: found.At})
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *comparison) pair(place string, p *changeAt) (missing []Difference) {
 			continue
 		}
 		if len(p.rest) == 0 {
-			missing = append(missing, Difference{Kind: Missing, Place: place})
+			missing = append(missing, Difference{Kind: Missing, Place: place, Member: p.expected[n].what()})
 			continue
 		}
 		_, where := c.Shape.alike(p.expected[n].Doc, p.rest[0].Doc, Lenience{})
@@ -138,7 +138,7 @@ func (c *comparison) pair(place string, p *changeAt) (missing []Difference) {
 		p.rest = p.rest[1:]
 	}
 	for i := range p.rest {
-		d := Difference{Kind: Unknown, Place: place, At: p.rest[i].At}
+		d := Difference{Kind: Unknown, Place: place, Member: p.rest[i].what(), At: p.rest[i].At}
 		if len(p.expected) > 0 { // beside the right one
 			d.Kind = Different
 			_, d.Member = c.Shape.alike(p.expected[0].Doc, p.rest[i].Doc, Lenience{})
@@ -152,6 +152,14 @@ func (c *comparison) pair(place string, p *changeAt) (missing []Difference) {
 		}
 	}
 	return missing
+}
+
+// what names the tombstone among the messages of a change.
+func (i *Item) what() string {
+	if i.Tombstone {
+		return tombstone
+	}
+	return ""
 }
 
 func (c *comparison) tellMissing(ctx context.Context, missing []Difference) error {
@@ -173,14 +181,14 @@ func (c *comparison) tellMissing(ctx context.Context, missing []Difference) erro
 		}
 		c.name(d)
 	}
-	slices.SortStableFunc(c.result.Differences, func(a, b Difference) int { return cmp.Compare(a.Place, b.Place) })
+	named := c.result.Differences
+	slices.SortStableFunc(named, func(a, b Difference) int { return cmp.Compare(a.Place, b.Place) })
+	c.result.Differences = named[:min(len(named), c.Max)]
 	return nil
 }
 
-// name counts a difference, and keeps it while there is room.
+// name counts a difference, and keeps it; there are no more of them than there was room for their messages.
 func (c *comparison) name(d Difference) {
 	c.result.Counts[d.Kind]++
-	if len(c.result.Differences) < c.Max {
-		c.result.Differences = append(c.result.Differences, d)
-	}
+	c.result.Differences = append(c.result.Differences, d)
 }

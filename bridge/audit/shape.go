@@ -80,6 +80,8 @@ type Item struct {
 	Sum   Sum
 	Doc   []byte // what Sum is of
 
+	Tombstone bool // it has no value
+
 	Timed    bool   // of what is expected: the change table tells the time of the change
 	Replayed bool   // of what was found: a dead letter that was published again
 	Edge     bool   // of what was found: it may lie just outside of the window
@@ -116,7 +118,7 @@ func (s *Shape) Item(m *Message) (Item, error) {
 
 // Tombstone is the item of a message without value that follows another: it belongs to that one's change.
 func (s *Shape) Tombstone(m *Message, follows *Item) (Item, error) {
-	out := Item{Place: follows.Place, Replayed: follows.Replayed, Edge: follows.Edge}
+	out := Item{Place: follows.Place, Tombstone: true, Replayed: follows.Replayed, Edge: follows.Edge}
 	return out, out.seal(&document{Key: string(m.Key), Value: tombstone, Headers: headersOf(m.Headers)})
 }
 

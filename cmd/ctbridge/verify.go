@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ctbridge/bridge/change"
 	"ctbridge/bridge/config"
 	"ctbridge/cmd/ctbridge/wiring"
 )
@@ -181,7 +182,7 @@ func reportText(r *wiring.TopicReport) string {
 	fmt.Fprintf(&b, "%s  %s\n", r.Topic, verdict)
 	for i := range r.Tables {
 		t := &r.Tables[i]
-		fmt.Fprintf(&b, "  table     %s: %d rows above %s, up to %s\n", t.Table, t.Rows, positionText(t.From), positionText(t.To))
+		fmt.Fprintf(&b, "  table     %s: %d rows %s, up to %s\n", t.Table, t.Rows, lowerEnd(t.From), positionText(t.To))
 	}
 	fmt.Fprintf(&b, "  expected  %d messages, checksum %s\n", r.Expected.Messages, r.Expected.Checksum)
 	fmt.Fprintf(&b, "  found     %d messages, checksum %s\n", r.Found.Messages, r.Found.Checksum)
@@ -195,6 +196,14 @@ func reportText(r *wiring.TopicReport) string {
 		fmt.Fprintf(&b, "  note      %s\n", note)
 	}
 	return b.String()
+}
+
+// lowerEnd tells where a window begins; just below the oldest row stands no position of a row.
+func lowerEnd(p change.Position) string {
+	if p == "" || strings.HasSuffix(string(p), "~") {
+		return "from the oldest on"
+	}
+	return "above " + string(p)
 }
 
 func prefixed(prefix, text string) string {

@@ -35,6 +35,7 @@ func Rooms() []Room {
 		{Path: "bridge", Own: also(tree, "bridge/checkpoint", "bridge/deadletter", "bridge/values", "source")},
 		{Path: "bridge/deadletter", Own: leaves},
 		{Path: "bridge/shard"}, // who runs which part of a task
+		{Path: "bridge/audit", Own: tree},
 		{Path: "bridge/config", Own: tree, Foreign: []string{"gopkg.in/yaml.v3"}},
 
 		{Path: "bridge/values", Own: leaves}, // what users decide about columns, between the source and the envelopes
