@@ -7,6 +7,7 @@ import (
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
+	"ctbridge/bridge/values"
 	"ctbridge/source"
 )
 
@@ -32,15 +33,19 @@ func NewExpectation(src Source, o Options) *Expectation {
 
 // Span prepares a table to be read as far as it was published: under the structures that its rows were published with, as far as the checkpoint still
 // knows them. The state is used up.
-func (e *Expectation) Span(captured *source.Captured, state *checkpoint.Table) source.Span {
+func (e *Expectation) Span(captured *source.Captured, state *checkpoint.Table) (source.Span, error) {
 	now := captured.Table.Columns
-	if newest := state.Newest(); newest == nil || !reflect.DeepEqual(newest.Columns, now) {
+	plan, err := e.runner.options.Values.Plan(captured.Table)
+	if err != nil {
+		return source.Span{}, err
+	}
+	if newest := state.Newest(); newest == nil || !reflect.DeepEqual(newest.Columns, now) || newest.Shape != plan.Shape() {
 		state.Restructure(now, captured.Memo, max(state.Verified, state.Position))
 	}
 	captured.Table.Version = state.Newest().Version
 	t := &table{id: captured.Table.ID, captured: captured, state: state}
 	e.runner.readEarlier(t)
-	return source.Span{Captured: captured, Upto: state.Position, Earlier: t.earlier}
+	return source.Span{Captured: captured, Upto: state.Position, Earlier: t.earlier}, nil
 }
 
 // Metadata gives the messages that come before the first record of a table version.
@@ -65,6 +70,9 @@ func (e *Expectation) Records(ctx context.Context, ev *change.Event) (records []
 		return nil, DroppedTruncate, nil
 	case ev.Bad != nil:
 		return nil, LeftBad, nil
+	case r.unchanged(t, ev):
+		r.skipped = r.skipped[:0]
+		return nil, DroppedUnchanged, nil
 	}
 	n, err := r.rendererOf(ctx, t, ev.Table)
 	if err != nil {
@@ -89,7 +97,7 @@ func (e *Expectation) Records(ctx context.Context, ev *change.Event) (records []
 func (e *Expectation) table(id change.TableID) *table {
 	t := e.tables[id]
 	if t == nil {
-		t = &table{id: id, rendered: make(map[int]*renderer), sequencer: newSequencer(e.runner.sequencer.outputs, nil), state: &checkpoint.Table{ID: id}}
+		t = &table{id: id, rendered: make(map[int]*renderer), plans: make(map[int]*values.Plan), sequencer: newSequencer(e.runner.sequencer.outputs, nil), state: &checkpoint.Table{ID: id}}
 		e.tables[id] = t
 	}
 	return t

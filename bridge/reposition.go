@@ -134,6 +134,9 @@ func (r *Runner) resetRequest(q Request) {
 		return
 	}
 	t := r.state.Table(q.Table)
+	if known, _ := t.Resets.Find(q.ID); known != nil {
+		return // answered by the shard that the table has come from
+	}
 	t.Resets.Pending = q.Reset
 	t.Resets.Pending.ID = q.ID
 	t.Touch()

@@ -21,7 +21,7 @@ import (
 func (w *world) kept(table string) *checkpoint.Table {
 	w.Helper()
 	entries, _ := w.ledger.snapshot()
-	state, err := checkpoint.Decode(entries, time.Now())
+	state, err := checkpoint.Decode(entries, checkpoint.Shard{}, time.Now())
 	if err != nil {
 		w.Fatal(err)
 	}

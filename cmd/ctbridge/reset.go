@@ -92,7 +92,7 @@ func (f *resetFlags) check() error {
 			f.target.To, targets = target, targets+1
 		}
 	}
-	if f.to != "" {
+	if f.to != "" && (!f.accept || f.to != "earliest") { // behind a hole comes the first row that is there
 		targets++
 		if err := f.parseTo(); err != nil {
 			return err
@@ -121,16 +121,7 @@ func (f *resetFlags) parseTo() error {
 	if err := at.UnmarshalText([]byte(f.to)); err != nil {
 		return fmt.Errorf("--to %q %w", f.to, err)
 	}
-	switch start := at.Start(); {
-	case start.Now:
-		f.target.To = checkpoint.ResetNow
-	case start.After != "":
-		f.target.To, f.target.After = checkpoint.ResetPosition, change.Position(start.After)
-	case !start.Time.IsZero():
-		f.target.To, f.target.Time = checkpoint.ResetTime, start.Time
-	default:
-		f.target.To = checkpoint.ResetEarliest
-	}
+	f.target = wiring.ResetTo(at.Start())
 	return nil
 }
 
@@ -253,6 +244,10 @@ func (r *resetting) running(ctx context.Context, survey *wiring.Survey) (bool, e
 	address, err := instanceURL(listen)
 	if err != nil {
 		return false, &usageError{err: fmt.Errorf("--address %q %w", r.flags.address, err)}
+	}
+	if r.task.Replicated() { // the group knows
+		members, err := wiring.Members(ctx, r.task)
+		return members > 0, err
 	}
 	why := errors.New("metrics.listen is off, or a port that only the log tells")
 	if address != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"ctbridge/bridge"
@@ -16,6 +17,37 @@ import (
 	"ctbridge/sink/kafka"
 	"ctbridge/source"
 )
+
+// ResetTo gives the reset that moves tables to where start_at would let them begin.
+func ResetTo(s config.Start) checkpoint.Reset {
+	switch at := startAt(s); {
+	case at.Now:
+		return checkpoint.Reset{To: checkpoint.ResetNow}
+	case at.After != "":
+		return checkpoint.Reset{To: checkpoint.ResetPosition, After: at.After}
+	case !at.Time.IsZero():
+		return checkpoint.Reset{To: checkpoint.ResetTime, Time: at.Time}
+	}
+	return checkpoint.Reset{To: checkpoint.ResetEarliest}
+}
+
+// Members asks the brokers how many replicas run a task; none where it has no group.
+func Members(ctx context.Context, t *config.Task) (int, error) {
+	if !t.Replicated() {
+		return 0, nil
+	}
+	c, err := KafkaConfig(&t.Kafka)
+	if err != nil {
+		return 0, err
+	}
+	h := &t.HighAvailability
+	group, err := kafka.NewGroup(c, kafka.GroupOptions{Name: h.Group, Task: t.Name, Topic: h.Topic, Shards: t.ShardCount(), Session: h.SessionTimeout, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return 0, err
+	}
+	members, err := group.Members(ctx)
+	return len(members), err
+}
 
 // Move is what a reset would do to one table.
 type Move struct {
@@ -83,7 +115,10 @@ func (s *Survey) move(ctx context.Context, id change.TableID, r checkpoint.Reset
 	case checkpoint.ResetNow:
 		m.To, m.Known = n.Position, there && n.Problem == nil
 	case checkpoint.ResetTime:
-		m.To, m.Known = s.poller.Before(r.Time)
+		if there && n.Problem == nil {
+			m.To, m.Problem = s.poller.Since(ctx, s.Found[id], r.Time)
+			m.Known = m.Problem == nil
+		}
 	case checkpoint.ResetForget, checkpoint.ResetLoad: // the task decides
 	}
 	if r.To != checkpoint.ResetForget && s.Source == nil && !there {
@@ -144,7 +179,7 @@ func LeaveReset(ctx context.Context, t *config.Task, resets map[change.TableID]c
 	if err != nil {
 		return err
 	}
-	state, err := checkpoint.Decode(entries, time.Now())
+	state, err := checkpoint.Decode(entries, checkpoint.Shard{}, time.Now())
 	if err != nil {
 		return err
 	}

@@ -206,6 +206,9 @@ func (v *Verify) compare(ctx context.Context, output int, g group) (*TopicReport
 	c.rendered, c.stored = show.NewDecoder(book.ByID), show.NewDecoder(v.byID())
 	options := runnerOptions(t, &messages{outputs: outputs[output : output+1]}, metrics.New(metrics.Options{}), slog.New(slog.DiscardHandler))
 	options.Headers = schema.JSON{}
+	if options.Values, err = Values(t); err != nil {
+		return nil, err
+	}
 	c.expectation = bridge.NewExpectation(v.survey.poller, options)
 	if err := c.prepare(ctx); err != nil {
 		return nil, err

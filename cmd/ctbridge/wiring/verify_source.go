@@ -8,6 +8,7 @@ import (
 	"ctbridge/bridge/audit"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/config"
 	"ctbridge/cmd/ctbridge/internal/show"
 )
 
@@ -19,7 +20,10 @@ func (c *comparing) prepare(ctx context.Context) error {
 	for _, id := range c.tables {
 		captured := c.survey.Found[id]
 		state := copyOf(c.survey.table(id))
-		span := c.expectation.Span(captured, state)
+		span, err := c.expectation.Span(captured, state)
+		if err != nil {
+			return err
+		}
 		began, known := beginning(state)
 		unsure = unsure || !known
 		oldest, err := c.survey.poller.Oldest(ctx, captured)
@@ -30,12 +34,14 @@ func (c *comparing) prepare(ctx context.Context) error {
 		c.window.after, c.window.upto = max(c.window.after, span.After), min(c.window.upto, span.Upto)
 		c.spans = append(c.spans, span)
 	}
-	c.limit()
+	if err := c.limit(ctx); err != nil {
+		return err
+	}
 	declared, err := c.output.Envelope.Declare(c.spans[0].Captured.Table)
 	if err != nil {
 		return err
 	}
-	c.shape = audit.NewShape(declared.Value, c.config.Format == "avro", c.given)
+	c.shape = audit.NewShape(declared.Value, c.config.Format == config.FormatAvro, c.given)
 	if err := c.topicBegins(ctx, unsure); err != nil {
 		return err
 	}
@@ -54,19 +60,29 @@ func beginning(t *checkpoint.Table) (after change.Position, known bool) {
 }
 
 // limit applies the window that was asked for.
-func (c *comparing) limit() {
-	if from := c.options.From; from.After != "" {
-		c.window.after = max(c.window.after, change.Position(from.After))
-	} else if !from.Time.IsZero() {
-		after, _ := c.survey.poller.Before(from.Time)
-		c.window.after = max(c.window.after, after)
+func (c *comparing) limit(ctx context.Context) error {
+	from, err := c.end(ctx, c.options.From)
+	if err != nil {
+		return err
 	}
-	if to := c.options.To; to.After != "" {
-		c.window.upto = min(c.window.upto, change.Position(to.After))
-	} else if !to.Time.IsZero() {
-		upto, _ := c.survey.poller.Before(to.Time)
-		c.window.upto = min(c.window.upto, upto)
+	to, err := c.end(ctx, c.options.To)
+	if err != nil {
+		return err
 	}
+	c.window.after = max(c.window.after, from)
+	if to != "" {
+		c.window.upto = min(c.window.upto, to)
+	}
+	return nil
+}
+
+// end gives an end of the window as a position: of a moment, the one below what was changed then.
+func (c *comparing) end(ctx context.Context, at config.Start) (change.Position, error) {
+	start := startAt(at)
+	if start.Time.IsZero() {
+		return start.After, nil
+	}
+	return c.survey.poller.Since(ctx, c.spans[0].Captured, start.Time)
 }
 
 // share gives every table of the topic the same window, and tells it.
