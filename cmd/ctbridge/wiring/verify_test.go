@@ -221,7 +221,7 @@ func TestVerifyNamesEachCorruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = servers.Close() })
-	for seed := range uint64(6) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			w := newVerifyWorld(t, servers, seed)
