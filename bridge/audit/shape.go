@@ -82,10 +82,19 @@ type Item struct {
 
 	Tombstone bool // it has no value
 
+	Blank    bool   // of what is expected: nobody can tell what the message says
 	Timed    bool   // of what is expected: the change table tells the time of the change
 	Replayed bool   // of what was found: a dead letter that was published again
 	Edge     bool   // of what was found: it may lie just outside of the window
 	At       string // of what was found: where in the topic
+}
+
+// Blank is the item of a change that cannot be rendered: whatever the topic says of it, or a dead letter, accounts for it.
+func Blank(place string) Item {
+	out := Item{Place: place, Blank: true, Doc: []byte("blank " + place)}
+	hash := sha256.Sum256(out.Doc)
+	copy(out.Sum[:], hash[:])
+	return out
 }
 
 // Sum is a hash of 128 bits.

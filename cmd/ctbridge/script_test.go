@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ctbridge/bridge/change"
@@ -39,6 +40,7 @@ func TestScripts(t *testing.T) {
 			"freeport": freePort,
 			"becomes":  becomes,
 			"again":    again,
+			"shorten":  shorten,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -176,6 +178,16 @@ func again(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(sink.Publish(ctx, &change.Record{Topic: args[0], Key: found.Key, Value: found.Value, Headers: found.Headers}))
 	ts.Check(sink.Commit(ctx, nil))
+}
+
+// shorten removes the records of partition 0 before an offset, as retention does: `shorten TOPIC OFFSET`.
+func shorten(ts *testscript.TestScript, _ bool, args []string) {
+	offset, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	admin, err := sarama.NewClusterAdmin(strings.Split(ts.Getenv("BROKERS"), ","), sarama.NewConfig())
+	ts.Check(err)
+	defer func() { _ = admin.Close() }()
+	ts.Check(admin.DeleteRecords(args[0], map[int32]int64{0: offset}))
 }
 
 // avroOf encodes a text by a schema that is one string, with the prefix of the registry.

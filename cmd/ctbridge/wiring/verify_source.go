@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
+	"ctbridge/bridge"
 	"ctbridge/bridge/audit"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
@@ -161,7 +163,12 @@ func (c *comparing) expectEvent(ctx context.Context, ev *change.Event, yield fun
 	if err != nil {
 		return err
 	}
-	if left != "" {
+	switch left {
+	case "":
+	case bridge.LeftBad, bridge.LeftUnrenderable: // a dead letter must account for it
+		blank := audit.Blank(c.placeOf(ev))
+		return yield(&blank)
+	default:
 		c.report.Left[left]++
 	}
 	var last audit.Item
@@ -180,6 +187,18 @@ func (c *comparing) expectEvent(ctx context.Context, ev *change.Event, yield fun
 		last = item
 	}
 	return nil
+}
+
+// placeOf is where the messages of the output say that an event stands.
+func (c *comparing) placeOf(ev *change.Event) string {
+	if !c.given {
+		return string(ev.ChangeSequence)
+	}
+	stream := strings.ReplaceAll(string(ev.StreamPosition), ":", "")
+	if c.config.Envelope != config.EnvelopeQlik { // the others tell the commit LSN alone
+		return string(cut(change.Position(stream)))
+	}
+	return stream
 }
 
 // item decodes one record; a tombstone belongs to the change of the record before it.
