@@ -17,6 +17,7 @@ func (s *stand) captured() (commit func(lsn int, rows ...cdcwriter.Row), changes
 	d := tdspeer.NewDatabase(s, "dbo", "cdc")
 	peer := tdspeer.Start(s, d.Answer)
 	admin := d.Admin()
+	s.cdc = admin
 	s.Cleanup(func() { _ = admin.Close() })
 	ask, err := sql.Open("sqlserver", peer.DSN())
 	if err != nil {

@@ -40,6 +40,7 @@ type stand struct {
 	db   *qlikwriter.Writer
 	file string // the SQLite database
 	task string
+	cdc  *sql.DB // behind SQL Server's own change tables, where there are any
 }
 
 func newStand(t testing.TB, options ...func(*embedded.Options)) *stand {
