@@ -18,8 +18,6 @@ const (
 	ActionResume Action = "resume" // go on
 	ActionCancel Action = "cancel" // give up the rows that are missing
 
-	ActionAccept Action = "accept-gap" // go on behind the hole that the table has stopped at, this once (case 27)
-
 	ActionReset Action = "reset" // move the table's position
 )
 
@@ -45,9 +43,6 @@ func (r *Runner) answerRequests(ctx context.Context) error {
 	}
 	if len(r.requests) == 0 {
 		return nil
-	}
-	if err := r.markAccepted(ctx); err != nil {
-		return err
 	}
 	if err := r.commit(ctx); err != nil {
 		return err
@@ -112,9 +107,6 @@ func (r *Runner) tellPause(t *table) {
 
 // apply gives the reason why a request is refused, "" where it is not.
 func (r *Runner) apply(t *table, q Request) (refusal string) {
-	if q.Action == ActionAccept {
-		return r.acceptGap(t)
-	}
 	load := t.state.Load
 	paused := load != nil && load.State == checkpoint.LoadPaused
 	switch {

@@ -71,7 +71,6 @@ type chunkRead struct {
 // openLoads prepares a session; the function it returns ends all reading.
 func (r *Runner) openLoads(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	r.facts.accepted = nil // requests are answered again
 	r.loads = &loads{ctx: ctx, active: make(map[change.TableID]*loading), ready: make(chan struct{}, 1)}
 	return func() {
 		cancel()

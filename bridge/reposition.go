@@ -144,7 +144,9 @@ func (r *Runner) resetRequest(q Request) {
 	r.takeReset(t)
 	delete(r.tables, q.Table)
 	r.sortTables()
-	r.source.Forget(q.Table)
+	if q.Reset.To != checkpoint.ResetAcceptGap { // its hole is to be found again
+		r.source.Forget(q.Table)
+	}
 	if trouble := r.troubles[q.Table]; trouble != nil {
 		trouble.due = r.options.Now()
 	}

@@ -151,7 +151,7 @@ var gapReasons = map[string]string{
 // fault is the error of a table that the policy fail stops.
 func (g Gap) fault(t *table, hint string) error {
 	return fault.New(fault.Table, "read "+t.captured.Changes.String(), fmt.Errorf("%s (%s)", gapReasons[g.Reason], g),
-		cmp.Or(hint, "restore the rows, or set source.on_reset: continue to publish what the change table holds now"))
+		cmp.Or(hint, "restore the rows, accept this hole alone with ctbridge reset --accept-gap, or set source.on_reset: continue to publish what the change table holds now"))
 }
 
 // gapError is that error together with what it tells of the source.

@@ -20,7 +20,6 @@ type snapshotFlags struct {
 	tables                []string
 	where                 string
 	pause, resume, cancel bool
-	accept                bool
 	timeout               time.Duration
 }
 
@@ -58,7 +57,6 @@ The request goes through the control topic of the task (kafka.control_topic). Th
 	flags.BoolVar(&f.pause, "pause", false, "pause the load that is under way")
 	flags.BoolVar(&f.resume, "resume", false, "go on with a paused load")
 	flags.BoolVar(&f.cancel, "cancel", false, "give up the rows that are not loaded yet")
-	flags.BoolVar(&f.accept, "accept-gap", false, "load nothing: go on behind the hole that the table has stopped at, this once; the changes in it are lost")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long to wait for the task's answer (0 = not at all)")
 	return c
 }
@@ -67,7 +65,7 @@ The request goes through the control topic of the task (kafka.control_topic). Th
 func (f *snapshotFlags) action() (bridge.Action, error) {
 	chosen := bridge.ActionLoad
 	n := 0
-	for action, set := range map[bridge.Action]bool{bridge.ActionPause: f.pause, bridge.ActionResume: f.resume, bridge.ActionCancel: f.cancel, bridge.ActionAccept: f.accept} {
+	for action, set := range map[bridge.Action]bool{bridge.ActionPause: f.pause, bridge.ActionResume: f.resume, bridge.ActionCancel: f.cancel} {
 		if set {
 			chosen, n = action, n+1
 		}
@@ -76,7 +74,7 @@ func (f *snapshotFlags) action() (bridge.Action, error) {
 	case len(f.tables) == 0:
 		return "", errors.New("--table is needed")
 	case n > 1:
-		return "", errors.New("--pause, --resume, --cancel and --accept-gap exclude each other")
+		return "", errors.New("--pause, --resume and --cancel exclude each other")
 	case n > 0 && f.where != "":
 		return "", errors.New("--where belongs to a new load")
 	}

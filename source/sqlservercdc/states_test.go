@@ -2,6 +2,7 @@ package sqlservercdc_test
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
+	"ctbridge/bridge/checkpoint"
 	"ctbridge/source/sqlservercdc"
 	"ctbridge/test/cdcwriter"
 	"ctbridge/test/tdspeer"
@@ -177,16 +179,21 @@ func TestCase27_GapAcceptedOnce(t *testing.T) {
 		b.commit(0x10, c, row(1, 1, 2, 0x10, "first", nil))
 		stop := r.start()
 		r.ledger.wait(b, 1)
-		requests <- bridge.Request{Number: 0, ID: "well", Table: b.ID("parcel"), Action: bridge.ActionAccept}
-		r.ledger.until(b, "the first answer", func([]string) bool { return anyEntry(r.ledger, "has not stopped at a hole") })
+		accept := func(n int64, h checkpoint.Hole) {
+			requests <- bridge.Request{Number: n, ID: fmt.Sprint("once ", n), Table: b.ID("parcel"), Action: bridge.ActionReset, Reset: &checkpoint.Reset{To: checkpoint.ResetAcceptGap, Hole: &h}}
+		}
+		accept(0, checkpoint.Hole{Kind: "rows_purged"})
+		r.ledger.until(b, "the first answer", func([]string) bool { return anyEntry(r.ledger, "stands at no hole") })
 		stop()
 		for n, at := range []int{0x20, 0x30} {
 			hole(at)
 			stop = r.start()
-			if err := heard.wait(b, "parcel", bridge.TableFailed); err == nil || !strings.Contains(err.Error(), "rows_purged") || !strings.Contains(err.Error(), "sp_cdc_change_job") {
+			err := heard.wait(b, "parcel", bridge.TableFailed)
+			if err == nil || !strings.Contains(err.Error(), "rows_purged") || !strings.Contains(err.Error(), "sp_cdc_change_job") {
 				b.Errorf("hole %d: %v", n, err)
 			}
-			requests <- bridge.Request{Number: int64(n + 1), ID: fmt.Sprint("once ", n), Table: b.ID("parcel"), Action: bridge.ActionAccept}
+			told := regexp.MustCompile(`change sequences above (\S+), up to ([^)\s]+)`).FindStringSubmatch(err.Error())
+			accept(int64(n+1), checkpoint.Hole{Kind: "rows_purged", From: change.Position(told[1]), To: change.Position(told[2])})
 			r.ledger.wait(b, n+2)
 			heard.wait(b, "parcel", bridge.TableStreaming)
 			stop()
