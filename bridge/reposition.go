@@ -80,8 +80,9 @@ func (t *table) resetStart() (start StartAt, ok bool) {
 		return StartAt{After: asked.After}, true
 	case checkpoint.ResetTime:
 		return StartAt{Time: asked.Time}, true
+	default:
+		return start, false
 	}
-	return start, false
 }
 
 // startAt is where a table begins that is starting.

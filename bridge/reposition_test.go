@@ -94,14 +94,14 @@ func TestResetTargets(t *testing.T) {
 					want = append(want, "7")
 				}
 				want = append(want, "8")
-				got := w.ledger.wait(t, "the rows behind the reset", func(r []string) bool { return len(ids(r, "parcel")) >= len(want) })
+				w.ledger.wait(t, "the rows behind the reset", func(r []string) bool { return len(ids(r, "parcel")) >= len(want) })
 				w.polls(3) // the look-back finds nothing more
 				if err := stop(); err != nil {
 					t.Fatal(err)
 				}
 				stop = w.start()
 				w.fill("parcel", 9, 9)
-				got = w.ledger.wait(t, "one more row", func(r []string) bool { return len(ids(r, "parcel")) > len(want) })
+				got := w.ledger.wait(t, "one more row", func(r []string) bool { return len(ids(r, "parcel")) > len(want) })
 				if err := stop(); err != nil {
 					t.Fatal(err)
 				}

@@ -201,17 +201,17 @@ func (p *place) strip(value any, drop func(envelope.Role) bool, found *places) a
 		found.sequence = first(found.sequence, sequenceIn(value))
 	case envelope.RoleStream:
 		found.stream = first(found.stream, streamIn(value))
+	default:
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		for name, below := range p.fields {
 			member, there := v[name]
-			switch {
-			case !there:
-			default:
-				if v[name] = below.strip(member, drop, found); drop(below.role) {
-					delete(v, name)
-				}
+			if !there {
+				continue
+			}
+			if v[name] = below.strip(member, drop, found); drop(below.role) {
+				delete(v, name)
 			}
 		}
 	case []any:

@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint/memory"
@@ -184,10 +185,15 @@ func again(ts *testscript.TestScript, _ bool, args []string) {
 func shorten(ts *testscript.TestScript, _ bool, args []string) {
 	offset, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
-	admin, err := sarama.NewClusterAdmin(strings.Split(ts.Getenv("BROKERS"), ","), sarama.NewConfig())
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(ts.Getenv("BROKERS"), ",")...))
 	ts.Check(err)
-	defer func() { _ = admin.Close() }()
-	ts.Check(admin.DeleteRecords(args[0], map[int32]int64{0: offset}))
+	defer client.Close()
+	request, topic, partition := kmsg.NewPtrDeleteRecordsRequest(), kmsg.NewDeleteRecordsRequestTopic(), kmsg.NewDeleteRecordsRequestTopicPartition()
+	partition.Offset, topic.Topic = offset, args[0]
+	topic.Partitions = append(topic.Partitions, partition)
+	request.Topics = append(request.Topics, topic)
+	_, err = request.RequestWith(context.Background(), client)
+	ts.Check(err)
 }
 
 // avroOf encodes a text by a schema that is one string, with the prefix of the registry.

@@ -177,3 +177,31 @@ func TestLostDatabaseIsRetried(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What is left beside the owner of a task is there, and takes nothing from it.
+func TestLeaveTakesNoClaim(t *testing.T) {
+	t.Parallel()
+	dsn := sqliteDSN(t)
+	owner := store(t, open(t, "sqlite", dsn), checkpointsql.SQLite(), "ctbridge_checkpoint", "orders")
+	beside, err := checkpointsql.New(open(t, "sqlite", dsn), checkpointsql.SQLite(), "ctbridge_checkpoint", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = owner.Close(), beside.Close() })
+	entry := func(key string) []checkpoint.Entry { return []checkpoint.Entry{{Key: key, Value: []byte("1")}} }
+	if err := beside.Leave(t.Context(), entry("reset/a")); fault.ClassOf(err) != fault.Retry {
+		t.Errorf("a table that is not there: %v", err)
+	}
+	if _, err := owner.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := beside.Leave(t.Context(), entry("reset/a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Save(t.Context(), entry("task")); err != nil {
+		t.Errorf("the owner is disturbed: %v", err)
+	}
+	if got, err := beside.Peek(t.Context()); err != nil || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
