@@ -2,9 +2,12 @@ package metrics
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"syscall"
@@ -44,14 +47,16 @@ func answer(w http.ResponseWriter, good bool, body any) {
 // Server serves a handler on one address.
 type Server struct {
 	listen   string
+	guard    Guard
 	server   *http.Server
 	listener net.Listener
 }
 
 // NewServer prepares a server for host:port; it does not listen yet.
-func NewServer(listen string, handler http.Handler) *Server {
-	return &Server{listen: listen, server: &http.Server{
-		Handler:           handler,
+func NewServer(listen string, handler http.Handler, guard Guard) *Server {
+	return &Server{listen: listen, guard: guard, server: &http.Server{
+		Handler:           guard.Wrap(handler),
+		ErrorLog:          log.New(io.Discard, "", 0), // what strangers send is no event of the task
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -62,6 +67,10 @@ func NewServer(listen string, handler http.Handler) *Server {
 
 // Listen takes the address. A caller that must know before it starts anything else calls it ahead of Serve.
 func (s *Server) Listen() error {
+	secure, err := s.guard.tlsConfig()
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		hint := "set metrics.listen to an address of this machine"
@@ -71,6 +80,9 @@ func (s *Server) Listen() error {
 		return fault.New(fault.Fatal, "listen for metrics on "+s.listen, err, hint)
 	}
 	s.listener = listener
+	if secure != nil {
+		s.listener = tls.NewListener(listener, secure)
+	}
 	return nil
 }
 

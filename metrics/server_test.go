@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestServe(t *testing.T) {
 	t.Parallel()
 	m, _ := newMetrics()
-	s := NewServer("127.0.0.1:0", m.Handler())
+	s := NewServer("127.0.0.1:0", m.Handler(), Guard{})
 	if err := s.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -48,16 +48,16 @@ func TestServe(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
-	first := NewServer("127.0.0.1:0", http.NotFoundHandler())
+	first := NewServer("127.0.0.1:0", http.NotFoundHandler(), Guard{})
 	if err := first.Listen(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = first.listener.Close() }()
-	err := NewServer(first.Addr().String(), http.NotFoundHandler()).Serve(context.Background())
+	err := NewServer(first.Addr().String(), http.NotFoundHandler(), Guard{}).Serve(context.Background())
 	if err == nil || fault.ClassOf(err) != fault.Fatal || !strings.Contains(err.Error(), first.Addr().String()) || !strings.Contains(err.Error(), "set metrics.listen to a free port") {
 		t.Error(err)
 	}
-	if err := NewServer("192.0.2.1:1", nil).Listen(); err == nil || !strings.Contains(err.Error(), "an address of this machine") {
+	if err := NewServer("192.0.2.1:1", nil, Guard{}).Listen(); err == nil || !strings.Contains(err.Error(), "an address of this machine") {
 		t.Error(err)
 	}
 }
@@ -83,7 +83,7 @@ func TestReadOnly(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	s := NewServer(":0", nil).server
+	s := NewServer(":0", nil, Guard{}).server
 	if s.ReadHeaderTimeout == 0 || s.ReadTimeout == 0 || s.WriteTimeout == 0 || s.IdleTimeout == 0 || s.MaxHeaderBytes == 0 {
 		t.Errorf("%+v", s)
 	}

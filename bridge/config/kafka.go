@@ -44,7 +44,7 @@ type CheckpointTopic struct {
 	Config            map[string]string `yaml:"config" doc:"Topic settings by their Kafka names."`
 }
 
-// TLS is used for brokers and registry alike.
+// TLS is how a neighbour is reached: brokers, registry and database.
 type TLS struct {
 	Enabled            bool   `yaml:"enabled" default:"false" doc:"Use TLS."`
 	CAFile             string `yaml:"ca_file" doc:"PEM file of the authorities to trust; empty = those of the system."`

@@ -33,6 +33,7 @@ func (r *rules) check() {
 	r.checkCheckpoint()
 	r.checkReplicas()
 	r.checkRegistry()
+	r.checkMetrics()
 	r.checkLimits()
 }
 
@@ -108,9 +109,6 @@ func (r *rules) checkLimits() {
 	stall, fix := r.Health.StallTimeout, "raise health.stall_timeout"
 	if least := longest(r.Source.PollInterval, r.Source.Horizon.Settle, r.Source.Horizon.MaxWait); stall <= least {
 		r.wrong("health.stall_timeout", fix, "is not longer than source.poll_interval, horizon.settle and horizon.max_wait (%s): a healthy task would look stuck", Duration(least))
-	}
-	if r.Metrics.Listen != "" && !hostPort(r.Metrics.Listen, true) {
-		r.wrong("metrics.listen", `write host:port, :port or ""`, "is not an address to listen on")
 	}
 }
 

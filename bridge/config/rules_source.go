@@ -10,6 +10,10 @@ import (
 )
 
 func (r *rules) checkSource() {
+	r.checkTLS("source.tls", r.Source.TLS, r.Source.TLS.Enabled, "set source.tls.enabled: true")
+	if r.Source.Engine == EngineSQLite {
+		r.noEffect("with engine sqlite, which is a file", "remove it", "source.tls.enabled")
+	}
 	if r.Source.Engine == EngineSQLite {
 		r.noEffect("with SQLite, which has no schemas", "remove it", "source.qlik.schema", "source.qlik.control_schema")
 	}

@@ -33,6 +33,7 @@ const (
 type Source struct {
 	Engine string `yaml:"engine" required:"true" oneof:"sqlserver|postgres|mysql|sqlite" example:"sqlserver" doc:"Database product; mysql is MariaDB, too."`
 	DSN    Secret `yaml:"dsn" required:"true" example:"${SOURCE_DSN}" doc:"Connection string in the form of the engine's driver: sqlserver://user:password@host?database=name, postgres://user:password@host/name, user:password@tcp(host)/name, or the path of an SQLite file (where a leading file: is part of SQLite's own syntax)."`
+	TLS    TLS    `yaml:"tls" doc:"Encryption of the connection to the database, instead of what source.dsn says about it. Where neither says anything, a server that is not on this machine must speak TLS with a certificate of the system's authorities."`
 	Layout string `yaml:"layout" default:"qlik" oneof:"qlik|sqlserver-cdc" doc:"Kind of change tables: qlik is Qlik's Store Changes; sqlserver-cdc is SQL Server's own change data capture."`
 
 	Database string `yaml:"database" example:"shop" doc:"Name of the database where messages and topics tell it; empty = as the connection string names it, main for SQLite."`

@@ -71,11 +71,6 @@ type Log struct {
 	Format string `yaml:"format" default:"text" oneof:"text|json" doc:"text for people, json for collectors."`
 }
 
-// Metrics says where they are served.
-type Metrics struct {
-	Listen string `yaml:"listen" default:":9464" doc:"Address of the status page, /metrics, /healthz and /readyz, read-only and without secrets. The default listens on every interface, because Prometheus and kubelet come from outside the container; 127.0.0.1:9464 keeps it local, an empty text turns it off."`
-}
-
 // Health says when a task that does not move is ill.
 type Health struct {
 	StallTimeout time.Duration `yaml:"stall_timeout" default:"2m" min:"1s" max:"24h" doc:"/healthz turns red when no poll ended for so long, or changes are waiting and none was committed. Longer than source.horizon.max_wait, during which changes wait on purpose."`

@@ -51,7 +51,7 @@ func TestHealthURL(t *testing.T) {
 		":9464": "http://127.0.0.1:9464", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:1": "http://127.0.0.1:1", "[::1]:1": "http://[::1]:1",
 		"bridge:9464": "http://bridge:9464", "https://bridge/": "https://bridge",
 	} {
-		if got := healthURL(address); got != want {
+		if got := healthURL("http://", address); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}

@@ -22,11 +22,12 @@ import (
 
 // statusFlags are the options of status.
 type statusFlags struct {
-	address string
-	json    bool
-	watch   bool
-	every   time.Duration
-	timeout time.Duration
+	address  string
+	json     bool
+	watch    bool
+	every    time.Duration
+	timeout  time.Duration
+	instance instanceFlags
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -60,6 +61,7 @@ docs/status.md describes the output of --json.`,
 	flags.BoolVar(&f.watch, "watch", false, "show it again and again until Ctrl-C")
 	flags.DurationVar(&f.every, "every", 2*time.Second, "pause between two looks of --watch")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
+	f.instance.register(flags)
 	return c
 }
 
@@ -69,6 +71,7 @@ type statusVerb struct {
 	flags   *statusFlags
 	task    *config.Task // nil without a file
 	address string       // URL of the instance; empty where its metrics are off
+	client  *http.Client
 }
 
 func (a *app) newStatus(cmd *cobra.Command, args []string, f *statusFlags) (*statusVerb, error) {
@@ -92,11 +95,16 @@ func (a *app) newStatus(cmd *cobra.Command, args []string, f *statusFlags) (*sta
 			listen = dialable(task.Metrics.Listen)
 		}
 	}
+	var m *config.Metrics
+	if s.task != nil {
+		m = &s.task.Metrics
+	}
 	var err error
-	if s.address, err = instanceURL(listen); err != nil {
+	if s.address, err = instanceURL(schemeOf(m), listen); err != nil {
 		return nil, usagef(cmd, "--address %q %w", f.address, err)
 	}
-	return s, nil
+	s.client, err = f.instance.client(m, f.address == "", f.timeout/2)
+	return s, err
 }
 
 // dialable turns an address to listen on into one to ask: all interfaces become this machine. It is empty where nobody can know the port.
@@ -112,7 +120,7 @@ func dialable(listen string) string {
 }
 
 // instanceURL takes host:port, or a URL of a proxy before it.
-func instanceURL(address string) (string, error) {
+func instanceURL(scheme, address string) (string, error) {
 	switch {
 	case address == "":
 		return "", nil
@@ -122,7 +130,7 @@ func instanceURL(address string) (string, error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return "", errors.New("is neither host:port nor a URL")
 	}
-	return "http://" + address, nil
+	return scheme + address, nil
 }
 
 // show looks once. Its error tells the exit code.
@@ -236,12 +244,14 @@ func (s *statusVerb) ask(ctx context.Context) (*metrics.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: s.flags.timeout / 2}
-	response, err := client.Do(request)
+	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
+	if err := refusedBy(s.address, response); err != nil {
+		return nil, err
+	}
 	var out metrics.Status
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", s.address, response.Status)

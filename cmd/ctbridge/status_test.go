@@ -110,11 +110,11 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{"pod-0:9464": "http://pod-0:9464", "https://x/ctbridge/": "https://x/ctbridge", "": ""} {
-		if got, err := instanceURL(address); err != nil || got != want {
+		if got, err := instanceURL("http://", address); err != nil || got != want {
 			t.Errorf("%q becomes %q, %v; want %q", address, got, err, want)
 		}
 	}
-	if _, err := instanceURL("pod-0"); err == nil {
+	if _, err := instanceURL("http://", "pod-0"); err == nil {
 		t.Error("a host without port is taken")
 	}
 }

@@ -83,6 +83,9 @@ func (c *Client) unreachable(where string, err error) error {
 		}
 		f.reason += ": " + err.Error()
 	}
+	if class, hint, known := fault.Handshake(f.cause, "the schema registry"); known {
+		return fault.New(class, where, f, hint)
+	}
 	return fault.New(fault.Retry, where, f, "is the schema registry running, and is the URL right?")
 }
 

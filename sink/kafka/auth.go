@@ -117,7 +117,8 @@ func (t *tokens) fetch() error {
 	req.SetBasicAuth(url.QueryEscape(t.sasl.ClientID), url.QueryEscape(t.sasl.ClientSecret)) // RFC 6749 section 2.3.1
 	resp, err := t.sasl.HTTP.Do(req)
 	if err != nil {
-		return fault.New(fault.Retry, "fetch OAuth token", err, "")
+		class, hint, _ := fault.Handshake(err, "the token endpoint")
+		return fault.New(class, "fetch OAuth token", err, hint)
 	}
 	defer resp.Body.Close()
 	return t.take(resp)

@@ -1,10 +1,7 @@
 package kafka
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"net"
 
 	"github.com/IBM/sarama"
 
@@ -77,28 +74,13 @@ func codeOf(err error) sarama.KError {
 // errFenced stands for code 90, which the client cannot spell.
 var errFenced = errors.New("a newer producer with the same transactional id is at work")
 
-// certificateVerdict knows the failures of a TLS handshake that no retry mends.
+// certificateVerdict knows the failures of a TLS handshake.
 func certificateVerdict(err error) (verdict, bool) {
-	var unknown x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var host x509.HostnameError
-	var alert *net.OpError
-	var plain tls.RecordHeaderError
+	if class, hint, known := fault.Handshake(err, "the broker"); known {
+		return verdict{class, hint}, true
+	}
 	var handshake *handshakeError
-	switch {
-	case errors.As(err, &unknown):
-		return verdict{fault.Fatal, "add the CA that signed the broker's certificate"}, true
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return verdict{fault.Fatal, "the broker's certificate has expired or is not valid yet; check the clock, then renew it"}, true
-	case errors.As(err, &invalid):
-		return verdict{fault.Fatal, "the broker's certificate does not fit its use"}, true
-	case errors.As(err, &host):
-		return verdict{fault.Fatal, "use a broker address that the certificate names, or set the server name"}, true
-	case errors.As(err, &alert) && alert.Op == "remote error": // how crypto/tls marks an alert of the other side
-		return verdict{fault.Fatal, "the broker refuses this client's certificate, or asks for one"}, true
-	case errors.As(err, &plain):
-		return verdict{fault.Fatal, "this listener does not speak TLS"}, true
-	case errors.As(err, &handshake):
+	if errors.As(err, &handshake) {
 		return verdict{fault.Retry, "if this does not pass: does this listener speak TLS?"}, true
 	}
 	return verdict{}, false

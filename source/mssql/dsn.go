@@ -1,6 +1,7 @@
 package mssql
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/url"
 	"strings"
@@ -45,6 +46,29 @@ func parseDSN(dsn string) (msdsn.Config, error) {
 	c.LogFlags = 0                    // the driver would log statements and arguments
 	c.ChangePassword = ""             // a reader changes nothing
 	return c, nil
+}
+
+// secure makes the driver use a TLS configuration instead of what the DSN says.
+func secure(c *msdsn.Config, with *tls.Config) {
+	if with == nil {
+		return
+	}
+	c.TLSConfig = with.Clone()
+	if c.TLSConfig.ServerName == "" {
+		c.TLSConfig.ServerName = c.Host
+	}
+	if c.Encryption != msdsn.EncryptionStrict {
+		c.Encryption = msdsn.EncryptionRequired
+	}
+}
+
+// Secured is the DSN with encryption asked for where it says nothing of it.
+func Secured(dsn string) string {
+	c, err := msdsn.Parse(dsn)
+	if err != nil || c.Parameters[msdsn.Encrypt] != "" {
+		return dsn
+	}
+	return withEncryption(dsn)
 }
 
 // withEncryption asks for what the DSN is silent about.

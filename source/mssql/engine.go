@@ -2,6 +2,7 @@ package mssql
 
 import (
 	"cmp"
+	"crypto/tls"
 	"database/sql"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // Config says how to reach the server.
 type Config struct {
 	DSN            string        // sqlserver://user:password@host:1433?database=name, or ADO form "server=host;user id=user;password=…;database=name"
+	TLS            *tls.Config   // instead of what the DSN says of encryption; nil = as the DSN says
 	MaxConns       int           // 0 = 4
 	ConnectTimeout time.Duration // for one connection, login included; 0 = 10 s
 	ReadTimeout    time.Duration // longest silence of the server while an answer is awaited; 0 = "connection timeout" of the DSN, else patience.Default
@@ -41,6 +43,7 @@ func Open(cfg Config) (*Engine, error) {
 		return nil, fault.New(fault.Config, "open sqlserver source", err,
 			"write sqlserver://user:password@host:1433?database=name and percent-encode special characters of the password")
 	}
+	secure(&settings, cfg.TLS)
 	limits := limits{
 		connect: cmp.Or(cfg.ConnectTimeout, defaultConnectTimeout),
 		read:    cmp.Or(cfg.ReadTimeout, settings.ConnTimeout, patience.Default),

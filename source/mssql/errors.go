@@ -50,6 +50,9 @@ var verdicts = map[int32]verdict{
 func classify(err error) (fault.Class, string) {
 	var server mssql.Error
 	if !errors.As(err, &server) {
+		if class, hint, known := fault.Handshake(err, "the database"); known {
+			return class, hint
+		}
 		return fault.Retry, networkHint(err)
 	}
 	for _, e := range append(server.All, server) {

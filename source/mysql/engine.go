@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -19,6 +20,8 @@ type Config struct {
 	// DSN has go-sql-driver's form: user:password@tcp(host:3306)/database?tls=true. Without a database, all databases that are not
 	// the server's own are read.
 	DSN string
+	// TLS is used instead of what the DSN says of it; nil = as the DSN says, see Secured where it says nothing.
+	TLS *tls.Config
 	// ConnectTimeout ends an attempt to connect and log in; 0 = 10 s.
 	ConnectTimeout time.Duration
 	// ReadTimeout ends the wait for an answer or for the rest of one; 0 = readTimeout of the DSN, else 2 min.
@@ -57,13 +60,17 @@ var errDSN = errors.New("the driver does not accept the DSN")
 
 // settingsOf reads the DSN and overrides what would change the meaning of values.
 func settingsOf(cfg Config) (*vendor.Config, error) {
-	s, err := vendor.ParseDSN(cfg.DSN)
+	s, err := vendor.ParseDSN(Secured(cfg.DSN))
 	if err != nil || cfg.DSN == "" {
 		return nil, errDSN
 	}
 	s.ParseTime, s.InterpolateParams, s.MultiStatements, s.AllowAllFiles = false, false, false, false
 	s.ReadTimeout = or(cfg.ReadTimeout, or(s.ReadTimeout, 2*time.Minute))
 	s.WriteTimeout = or(s.WriteTimeout, s.ReadTimeout)
+	if cfg.TLS != nil {
+		s.TLS, s.TLSConfig, s.AllowFallbackToPlaintext = cfg.TLS.Clone(), "", false
+		nameHost(s)
+	}
 	s.Logger = &vendor.NopLogger{}
 	s.Params = map[string]string{
 		"time_zone":  "'+00:00'",

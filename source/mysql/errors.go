@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"crypto/tls"
 	"errors"
 
 	vendor "github.com/go-sql-driver/mysql"
@@ -69,12 +68,9 @@ var impossible = []error{
 func local(err error) (fault.Class, string) {
 	for _, e := range impossible {
 		if errors.Is(err, e) {
-			return fault.Fatal, "server and DSN must agree on how to log in"
+			return fault.Fatal, "server and DSN must agree on how to log in; a server without TLS needs tls=false in source.dsn, where nobody can listen"
 		}
 	}
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return fault.Fatal, "the DSN's tls parameter must name a configuration that trusts the server's certificate"
-	}
-	return fault.Retry, ""
+	class, hint, _ := fault.Handshake(err, "the database")
+	return class, hint
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 // is kept.
 type Config struct {
 	DSN              string        // postgres:// URL or keyword list, as pgx and libpq take it
+	TLS              *tls.Config   // instead of what the DSN says; nil = as the DSN says, see secured where it says nothing
 	MaxConns         int           // 0 = pool_max_conns of the DSN, else 4
 	ConnectTimeout   time.Duration // for one connection; 0 = 10 s
 	StatementTimeout time.Duration // the server ends a longer statement; 0 = never
@@ -52,9 +54,9 @@ const (
 
 // Open checks the DSN (fault.Config) and talks to nobody.
 func Open(cfg Config) (*Engine, error) {
-	config, err := pgxpool.ParseConfig(cfg.DSN)
+	config, err := parseDSN(cfg.DSN, cfg.TLS)
 	if err != nil {
-		return nil, dsnFault(cfg.DSN, err)
+		return nil, err
 	}
 	switch {
 	case cfg.MaxConns > 0:

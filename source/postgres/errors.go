@@ -36,7 +36,7 @@ func fail(ctx context.Context, where string, err error) error {
 func classify(err error) (fault.Class, string) {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
-		return fault.Retry, ""
+		return handshake(err)
 	}
 	switch code := server.Code; code {
 	case "42501":
@@ -60,6 +60,19 @@ func classify(err error) (fault.Class, string) {
 		return fault.Retry, "the server has no connection left: lower the pool or raise max_connections"
 	}
 	return classOfGroup(server.Code)
+}
+
+// noTLS is what pgx says of a server without TLS; it has no type.
+const noTLS = "server refused TLS connection"
+
+// handshake tells trouble with certificates, which does not pass, from trouble with the network.
+func handshake(err error) (fault.Class, string) {
+	var plain *pgconn.ConnectError
+	if errors.As(err, &plain) && plain.Unwrap() != nil && plain.Unwrap().Error() == noTLS {
+		return fault.Fatal, "set ssl = on at the server; where nobody can listen, sslmode=disable in source.dsn does without"
+	}
+	class, hint, _ := fault.Handshake(err, "the database")
+	return class, hint
 }
 
 // classOfGroup goes by the first two characters of SQLSTATE.

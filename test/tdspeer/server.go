@@ -1,6 +1,7 @@
 package tdspeer
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -72,11 +73,19 @@ type Server struct {
 }
 
 // Start listens until the test ends.
-func Start(tb testing.TB, handler Handler) *Server {
+func Start(tb testing.TB, handler Handler) *Server { return StartTLS(tb, handler, nil) }
+
+// StartTLS is Start with TLS around the whole protocol, which TDS 8.0 calls strict encryption; nil = none.
+func StartTLS(tb testing.TB, handler Handler, secure *tls.Config) *Server {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if secure != nil {
+		secure = secure.Clone()
+		secure.NextProtos = []string{"tds/8.0"}
+		listener = tls.NewListener(listener, secure)
 	}
 	s := &Server{listener: listener, handler: handler, conns: map[net.Conn]struct{}{}}
 	s.running.Add(1)

@@ -26,9 +26,9 @@ func FirstEvent(ctx context.Context, t *config.Task, table string, op change.Op,
 		return nil, fault.New(fault.Config, "table "+table, err, "write it as in source.tables")
 	}
 	only.Source.Tables, only.Source.Horizon.Settle = config.TablePatterns{pattern}, 0
-	engine, err := engines[only.Source.Engine](&only.Source)
+	engine, err := openEngine(&only.Source)
 	if err != nil {
-		return nil, fmt.Errorf("source.dsn: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	poller := newPoller(engine, &only, metrics.New(metrics.Options{}), slog.New(slog.DiscardHandler))

@@ -3,7 +3,6 @@ package wiring
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"golang.org/x/sync/errgroup"
@@ -36,8 +35,8 @@ func newLine(t *config.Task, shard checkpoint.Shard, m *metrics.Metrics, o bridg
 
 func (l *line) build(t *config.Task, shard checkpoint.Shard, m *metrics.Metrics, o bridge.Observer, may func() error, log *slog.Logger) (err error) {
 	t = shareOf(t)
-	if l.engine, err = engines[t.Source.Engine](&t.Source); err != nil {
-		return fmt.Errorf("source.dsn: %w", err)
+	if l.engine, err = openEngine(&t.Source); err != nil {
+		return err
 	}
 	if l.sink, err = newSink(t, shard); err != nil {
 		return err

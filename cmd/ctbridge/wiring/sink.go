@@ -15,6 +15,9 @@ import (
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/fault"
 	"ctbridge/sink/kafka"
+	"ctbridge/source/mssql"
+	"ctbridge/source/mysql"
+	"ctbridge/source/postgres"
 )
 
 // sink is what the wiring needs beyond the runner.
@@ -93,23 +96,23 @@ var stores = map[string]func(t *config.Task, c kafka.Config, shard checkpoint.Sh
 // sqlDrivers are the database/sql drivers and dialects of the checkpoint table.
 var sqlDrivers = map[string]struct {
 	driver  string
+	secured func(dsn string) string
 	dialect func() checkpointsql.Dialect
 }{
-	config.EngineSQLServer: {"sqlserver", checkpointsql.SQLServer},
-	config.EnginePostgres:  {"pgx", checkpointsql.PostgreSQL},
-	config.EngineMySQL:     {"mysql", checkpointsql.MySQL},
-	config.EngineSQLite:    {"sqlite", checkpointsql.SQLite},
+	config.EngineSQLServer: {"sqlserver", mssql.Secured, checkpointsql.SQLServer},
+	config.EnginePostgres:  {"pgx", postgres.Secured, checkpointsql.PostgreSQL},
+	config.EngineMySQL:     {"mysql", mysql.Secured, checkpointsql.MySQL},
+	config.EngineSQLite:    {"sqlite", patientSQLite, checkpointsql.SQLite},
 }
 
 func sqlStore(t *config.Task) (*checkpointsql.Store, error) {
 	d := sqlDrivers[t.Checkpoint.Engine]
-	dsn := t.Checkpoint.DSN.Reveal()
-	if t.Checkpoint.Engine == config.EngineSQLite {
-		dsn = patientSQLite(dsn)
-	} else if err := checkDSN(&t.Checkpoint); err != nil {
-		return nil, err
+	if t.Checkpoint.Engine != config.EngineSQLite {
+		if err := checkDSN(&t.Checkpoint); err != nil {
+			return nil, err
+		}
 	}
-	db, err := sql.Open(d.driver, dsn)
+	db, err := sql.Open(d.driver, d.secured(t.Checkpoint.DSN.Reveal()))
 	if err != nil {
 		return nil, fault.New(fault.Config, "checkpoint.dsn", fmt.Errorf("not a connection string of %s", t.Checkpoint.Engine), "see source.dsn for the forms")
 	}
@@ -118,7 +121,7 @@ func sqlStore(t *config.Task) (*checkpointsql.Store, error) {
 
 // checkDSN lets the engine of that product judge the connection string: the drivers judge late, and some of their errors quote the password.
 func checkDSN(c *config.Checkpoint) error {
-	engine, err := engines[c.Engine](&config.Source{DSN: c.DSN, MaxConnections: 1})
+	engine, err := engines[c.Engine](&config.Source{DSN: c.DSN, MaxConnections: 1}, nil)
 	if err != nil {
 		return fmt.Errorf("checkpoint.dsn: %w", err)
 	}

@@ -1,6 +1,8 @@
 package wiring
 
 import (
+	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"time"
 	_ "time/tzdata" // zones of servers, where the machine has none
@@ -19,19 +21,32 @@ import (
 )
 
 // engines opens each database product. Opening does not talk to the server.
-var engines = map[string]func(s *config.Source) (source.Engine, error){
-	config.EngineSQLServer: func(s *config.Source) (source.Engine, error) {
-		return opened(mssql.Open(mssql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
+var engines = map[string]func(s *config.Source, secure *tls.Config) (source.Engine, error){
+	config.EngineSQLServer: func(s *config.Source, secure *tls.Config) (source.Engine, error) {
+		return opened(mssql.Open(mssql.Config{DSN: s.DSN.Reveal(), TLS: secure, MaxConns: s.MaxConnections}))
 	},
-	config.EnginePostgres: func(s *config.Source) (source.Engine, error) {
-		return opened(postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
+	config.EnginePostgres: func(s *config.Source, secure *tls.Config) (source.Engine, error) {
+		return opened(postgres.Open(postgres.Config{DSN: s.DSN.Reveal(), TLS: secure, MaxConns: s.MaxConnections}))
 	},
-	config.EngineMySQL: func(s *config.Source) (source.Engine, error) {
-		return opened(mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
+	config.EngineMySQL: func(s *config.Source, secure *tls.Config) (source.Engine, error) {
+		return opened(mysql.Open(mysql.Config{DSN: s.DSN.Reveal(), TLS: secure, MaxConns: s.MaxConnections}))
 	},
-	config.EngineSQLite: func(s *config.Source) (source.Engine, error) {
+	config.EngineSQLite: func(s *config.Source, _ *tls.Config) (source.Engine, error) {
 		return opened(sqlite.Open(sqlite.Config{DSN: s.DSN.Reveal(), MaxConns: s.MaxConnections}))
 	},
+}
+
+// openEngine opens the database of a task.
+func openEngine(s *config.Source) (source.Engine, error) {
+	secure, err := tlsConfig("source.tls", &s.TLS)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := engines[s.Engine](s, secure)
+	if err != nil {
+		return nil, fmt.Errorf("source.dsn: %w", err)
+	}
+	return engine, nil
 }
 
 // opened keeps the nil pointer of a failed Open from becoming an interface that is not nil.

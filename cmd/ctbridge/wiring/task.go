@@ -39,7 +39,7 @@ func New(t *config.Task, version string, log *slog.Logger, loads ...LoadListener
 	if t.Metrics.Listen == "" {
 		return out, nil
 	}
-	out.server = metrics.NewServer(t.Metrics.Listen, m.Handler())
+	out.server = metrics.NewServer(t.Metrics.Listen, m.Handler(), guardOf(&t.Metrics))
 	if err := out.server.Listen(); err != nil {
 		return nil, err
 	}
@@ -71,6 +71,14 @@ func (l listening) Loaded(table change.TableID, p bridge.LoadProgress) {
 	l.Shard.Loaded(table, p)
 	for _, listener := range l.loads {
 		listener.Loaded(table, p)
+	}
+}
+
+// guardOf says who may ask for metrics and status.
+func guardOf(m *config.Metrics) metrics.Guard {
+	return metrics.Guard{
+		Username: m.BasicAuth.Username, Password: m.BasicAuth.Password.Reveal(),
+		CertFile: m.TLS.CertFile, KeyFile: m.TLS.KeyFile, ClientCAFile: m.TLS.ClientCAFile,
 	}
 }
 
