@@ -1,17 +1,10 @@
 package kafka_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,69 +17,15 @@ import (
 
 	"ctbridge/bridge/fault"
 	"ctbridge/sink/kafka"
+	"ctbridge/test/certs"
 )
-
-// authority signs certificates for a test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	return &authority{cert, key, pool}
-}
-
-// sign makes a certificate; change may alter it before it is signed.
-func (a *authority) sign(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "broker"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	if change != nil {
-		change(template)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
 
 const secret = "correct horse"
 
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
-	server := &tls.Config{Certificates: []tls.Certificate{ca.sign(t, nil)}}
+	ca := certs.New(t)
+	server := &tls.Config{Certificates: []tls.Certificate{ca.Sign(nil).TLS}}
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		for _, secure := range []bool{false, true} {
 			for _, password := range []string{secret, "wrong"} {
@@ -96,7 +35,7 @@ func TestLogin(t *testing.T) {
 					c := kafka.Config{SASL: kafka.SASL{Mechanism: mechanism, Username: "bridge", Password: password}}
 					if secure {
 						opts = append(opts, kfake.TLS(server))
-						c.TLS = &tls.Config{RootCAs: ca.pool}
+						c.TLS = &tls.Config{RootCAs: ca.Pool}
 					}
 					c.Brokers = broker(t, opts...).Brokers()
 					if password == secret {
@@ -132,33 +71,12 @@ func expectRefused(t *testing.T, c kafka.Config, hint string) {
 
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	ca, other := newAuthority(t), newAuthority(t)
-	good := ca.sign(t, nil)
-	client := ca.sign(t, func(c *x509.Certificate) { c.Subject.CommonName = "bridge" })
-	mutual := &tls.Config{Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool}
-	tests := map[string]struct {
-		server *tls.Config
-		client *tls.Config
-		hint   string // "" = works
-	}{
-		"known CA":   {&tls.Config{Certificates: []tls.Certificate{good}}, &tls.Config{RootCAs: ca.pool}, ""},
-		"unknown CA": {&tls.Config{Certificates: []tls.Certificate{good}}, &tls.Config{RootCAs: other.pool}, "CA"},
-		"expired": {&tls.Config{Certificates: []tls.Certificate{ca.sign(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })}},
-			&tls.Config{RootCAs: ca.pool}, "expired"},
-		"other host": {&tls.Config{Certificates: []tls.Certificate{ca.sign(t, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"kafka.test"} })}},
-			&tls.Config{RootCAs: ca.pool}, "address"},
-		"server name given": {&tls.Config{Certificates: []tls.Certificate{ca.sign(t, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"kafka.test"} })}},
-			&tls.Config{RootCAs: ca.pool, ServerName: "kafka.test"}, ""},
-		"mutual":                     {mutual, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{client}}, ""},
-		"mutual without certificate": {mutual, &tls.Config{RootCAs: ca.pool}, "certificate"},
-		"mutual, client of other CA": {mutual, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{other.sign(t, nil)}}, "certificate"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range certs.Cases(t) {
+		t.Run(tt.Name, func(t *testing.T) {
 			t.Parallel()
-			c := kafka.Config{Brokers: broker(t, kfake.TLS(tt.server)).Brokers(), TLS: tt.client}
-			if tt.hint != "" {
-				expectRefused(t, c, tt.hint)
+			c := kafka.Config{Brokers: broker(t, kfake.TLS(tt.Server)).Brokers(), TLS: tt.Config()}
+			if tt.Hint != "" {
+				expectRefused(t, c, tt.Hint)
 				return
 			}
 			s := transactional(t, c, "task.0", "checkpoint")
@@ -171,8 +89,8 @@ func TestCertificates(t *testing.T) {
 // A broker that does not speak TLS waits for the rest of what it takes for a request.
 func TestListenerSpeaksPlainText(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
-	c := kafka.Config{Brokers: broker(t).Brokers(), TLS: &tls.Config{RootCAs: ca.pool}, DialTimeout: 200 * time.Millisecond}
+	ca := certs.New(t)
+	c := kafka.Config{Brokers: broker(t).Brokers(), TLS: &tls.Config{RootCAs: ca.Pool}, DialTimeout: 200 * time.Millisecond}
 	s := transactional(t, c, "task.0", "checkpoint")
 	defer s.Close()
 	if _, err := s.Open(t.Context()); err == nil || !strings.Contains(fault.HintOf(err), "speak TLS") {
@@ -183,9 +101,9 @@ func TestListenerSpeaksPlainText(t *testing.T) {
 // A client without TLS or SASL only sees the connection end: the error says what that often means, and passes by itself in case it is not.
 func TestListenerAsksForMore(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
+	ca := certs.New(t)
 	for name, opts := range map[string][]kfake.Opt{
-		"TLS":  {kfake.TLS(&tls.Config{Certificates: []tls.Certificate{ca.sign(t, nil)}})},
+		"TLS":  {kfake.TLS(&tls.Config{Certificates: []tls.Certificate{ca.Sign(nil).TLS}})},
 		"SASL": {kfake.EnableSASL()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +131,7 @@ func TestAuthorizationOfTheTask(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := kafka.Config{Brokers: servers.Brokers(), SASL: kafka.SASL{Mechanism: "PLAIN", Username: "bridge", Password: secret}}
-			expectRefused(t, c, "grant")
+			expectRefused(t, c, "kafka-acls")
 		})
 	}
 }

@@ -215,7 +215,7 @@ func (r *reader) skip(block *sarama.FetchResponseBlock) {
 }
 
 func (r *reader) fail(err error) error {
-	return r.s.fail(fmt.Sprintf("read %s partition %d", r.topic, r.partition), err)
+	return r.s.naming(onTopic(r.topic, "Read"), r.s.fail(fmt.Sprintf("read %s partition %d", r.topic, r.partition), err))
 }
 
 // noError gives nil for the code that means success.

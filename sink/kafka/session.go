@@ -73,7 +73,11 @@ func (s *session) hello(conf *sarama.Config) (string, error) {
 func (s *session) produce(ctx context.Context, transactionalID string, patience time.Duration) error {
 	w := s.newWriter(transactionalID, patience)
 	if err := s.call(ctx, w.init); err != nil {
-		return s.fail("start producer", err)
+		needed := producing
+		if transactionalID != "" {
+			needed = onTransactionalID(transactionalID)
+		}
+		return s.naming(needed, s.fail("start producer", err))
 	}
 	s.writer = w
 	return nil
@@ -101,7 +105,7 @@ func (s *session) failed(where string, err error) error {
 	if !errors.As(err, &met) {
 		return s.fail(where, err)
 	}
-	return s.ofTable(met.owner, s.fail("publish to "+met.topic, met.err))
+	return s.ofTable(met.owner, s.naming(onTopic(met.topic, "Write"), s.fail("publish to "+met.topic, met.err)))
 }
 
 // fail classifies an error, with what the line knows about the connection.

@@ -96,7 +96,7 @@ func (s *session) tailReaders(ctx context.Context, o TailOptions) ([]*tailReader
 func (s *session) partitions(ctx context.Context, topic string, only *int32) ([]int32, error) {
 	found, err := s.describe(ctx, topic)
 	if err == nil {
-		err = s.fail("topic "+topic, noError(found.Err))
+		err = s.naming(onTopic(topic, "Describe", "Read"), s.fail("topic "+topic, noError(found.Err)))
 	}
 	if err != nil {
 		return nil, err

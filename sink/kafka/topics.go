@@ -71,7 +71,7 @@ func (s *session) ensure(ctx context.Context, name string, role change.TopicRole
 	}
 	if s.writer != nil { // what it has to ask for, it asks for now
 		if err := s.call(ctx, func() error { _, err := s.writer.lanes(name); return err }); err != nil {
-			return s.fail("topic "+name, err)
+			return s.naming(onTopic(name, "Write"), s.fail("topic "+name, err))
 		}
 	}
 	s.topics[name] = true
@@ -82,9 +82,9 @@ func (s *session) ensure(ctx context.Context, name string, role change.TopicRole
 func (s *session) usable(name string, found *sarama.TopicMetadata) error {
 	switch {
 	case found.Err != sarama.ErrNoError && found.Err != sarama.ErrLeaderNotAvailable:
-		return s.fail("topic "+name, found.Err)
+		return s.naming(onTopic(name, "Describe", "Write"), s.fail("topic "+name, found.Err))
 	case !mayWrite(found):
-		return s.fail("topic "+name, sarama.ErrTopicAuthorizationFailed)
+		return s.naming(onTopic(name, "Write"), s.fail("topic "+name, sarama.ErrTopicAuthorizationFailed))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *session) create(ctx context.Context, name string, role change.TopicRole
 	case errors.Is(err, sarama.ErrInvalidReplicationFactor):
 		err = fmt.Errorf("replication factor %d, but the cluster has %d broker(s): %w", settings.ReplicationFactor, len(s.client.Brokers()), err)
 	case errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed):
-		return fault.New(fault.Table, "create topic "+name, err, "grant Create on the topic or the cluster to this user, or create the topic by hand")
+		return s.naming(onTopic(name, "Create"), fault.New(fault.Table, "create topic "+name, err, ""))
 	}
 	return s.fail("create topic "+name, err)
 }
@@ -221,7 +221,7 @@ func (s *session) cleanupPolicy(ctx context.Context, name string) (policy string
 		return err
 	})
 	if err != nil {
-		return "", s.fail("read settings of topic "+name, err)
+		return "", s.naming(onTopic(name, "DescribeConfigs"), s.fail("read settings of topic "+name, err))
 	}
 	for _, e := range entries {
 		if e.Name == "cleanup.policy" {
@@ -245,5 +245,5 @@ func Exists(ctx context.Context, c Config, topic string) (bool, error) {
 	if errors.Is(found.Err, sarama.ErrUnknownTopicOrPartition) {
 		return false, nil
 	}
-	return true, s.fail("topic "+topic, noError(found.Err))
+	return true, s.naming(onTopic(topic, "Describe"), s.fail("topic "+topic, noError(found.Err)))
 }

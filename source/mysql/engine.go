@@ -43,11 +43,13 @@ func Open(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fault.New(fault.Config, "mysql dsn", err, "write user:password@tcp(host:3306)/database?parameter=value")
 	}
+	words := new(lastWords)
+	settings.Logger = words
 	base, err := vendor.NewConnector(settings)
 	if err != nil {
 		return nil, fault.New(fault.Config, "mysql dsn", errDSN, "check the parameters, tls among them")
 	}
-	pool := sql.OpenDB(connector{Connector: base, timeout: or(cfg.ConnectTimeout, 10*time.Second)})
+	pool := sql.OpenDB(connector{Connector: base, timeout: or(cfg.ConnectTimeout, 10*time.Second), words: words})
 	size := or(cfg.MaxConns, 4)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
@@ -71,7 +73,6 @@ func settingsOf(cfg Config) (*vendor.Config, error) {
 		s.TLS, s.TLSConfig, s.AllowFallbackToPlaintext = cfg.TLS.Clone(), "", false
 		nameHost(s)
 	}
-	s.Logger = &vendor.NopLogger{}
 	s.Params = map[string]string{
 		"time_zone":  "'+00:00'",
 		"autocommit": "1",
@@ -95,6 +96,7 @@ func or[T comparable](value, otherwise T) T {
 type connector struct {
 	driver.Connector
 	timeout time.Duration
+	words   *lastWords
 }
 
 // session cannot be set by a variable that both products and all their versions know.
@@ -105,7 +107,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	defer cancel()
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.words.take())
 	}
 	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, session, nil); err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"errors"
 	"net"
 	"strings"
+	"sync"
 
 	vendor "github.com/go-sql-driver/mysql"
 )
@@ -32,4 +34,33 @@ func nameHost(s *vendor.Config) {
 	if host, _, err := net.SplitHostPort(s.Addr); err == nil && s.TLS.ServerName == "" {
 		s.TLS.ServerName = host
 	}
+}
+
+// lastWords is the driver's log, where alone it tells why the other side ended a handshake. Nothing else of it is kept. It is safe for
+// concurrent use; connections that fail at the same time fail for the same reason.
+type lastWords struct {
+	mu    sync.Mutex
+	alert error
+}
+
+// Print implements the driver's Logger.
+func (l *lastWords) Print(words ...any) {
+	for _, word := range words {
+		err, _ := word.(error)
+		var alert *net.OpError
+		if errors.As(err, &alert) && alert.Op == "remote error" {
+			l.mu.Lock()
+			l.alert = err
+			l.mu.Unlock()
+		}
+	}
+}
+
+// take gives the alert since the last take, nil without one.
+func (l *lastWords) take() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	alert := l.alert
+	l.alert = nil
+	return alert
 }

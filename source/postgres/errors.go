@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -67,12 +68,24 @@ const noTLS = "server refused TLS connection"
 
 // handshake tells trouble with certificates, which does not pass, from trouble with the network.
 func handshake(err error) (fault.Class, string) {
-	var plain *pgconn.ConnectError
-	if errors.As(err, &plain) && plain.Unwrap() != nil && plain.Unwrap().Error() == noTLS {
+	if lacksTLS(err) {
 		return fault.Fatal, "set ssl = on at the server; where nobody can listen, sslmode=disable in source.dsn does without"
 	}
 	class, hint, _ := fault.Handshake(err, "the database")
 	return class, hint
+}
+
+// lacksTLS looks for the bare error in the chain, at any depth.
+func lacksTLS(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // each error of the chain is looked at by itself
+	case nil:
+		return false
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), lacksTLS)
+	case interface{ Unwrap() error }:
+		return lacksTLS(e.Unwrap())
+	}
+	return err.Error() == noTLS
 }
 
 // classOfGroup goes by the first two characters of SQLSTATE.

@@ -36,6 +36,8 @@ type control struct {
 	topic    string
 	requests chan bridge.Request
 	log      *slog.Logger
+
+	complained bool // of a missing right
 }
 
 // controlPause is how long the control topic may be unreadable before it is tried again: it is made by the first request.
@@ -55,10 +57,19 @@ func (c *control) run(ctx context.Context) {
 			return c.take(ctx, m)
 		})
 		if ctx.Err() == nil {
-			c.log.Debug("no requests can be read", "topic", c.topic, "error", err)
+			c.complain(ctx, err)
 			wait(ctx, controlPause)
 		}
 	}
+}
+
+// complain tells why no requests can be read. That the topic is not there is no news; a missing right is, once.
+func (c *control) complain(ctx context.Context, err error) {
+	level := slog.LevelDebug
+	if kafka.Denied(err) && !c.complained {
+		level, c.complained = slog.LevelWarn, true
+	}
+	c.log.Log(ctx, level, "no requests can be read", "topic", c.topic, "error", err)
 }
 
 func (c *control) take(ctx context.Context, m *kafka.Message) error {
