@@ -35,7 +35,7 @@ Exit code 0: well; 1: ill; 2: usage or configuration; 3: nobody answers.`,
 	c.Flags().StringVar(&f.address, "address", "", "where the task listens, as host:port or URL (default: metrics.listen of FILE, else 127.0.0.1:9464)")
 	c.Flags().BoolVar(&f.ready, "ready", false, "ask whether all neighbours are there, not only whether the task moves")
 	c.Flags().DurationVar(&f.timeout, "timeout", 3*time.Second, "how long to wait for the answer")
-	f.instance.register(c.Flags())
+	f.instance.register(c)
 	return c
 }
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/fault"
@@ -18,7 +18,8 @@ import (
 // instanceFlags are how the verbs that ask a running instance get in.
 type instanceFlags struct{ caFile, certFile, keyFile string }
 
-func (f *instanceFlags) register(flags *pflag.FlagSet) {
+func (f *instanceFlags) register(c *cobra.Command) {
+	flags := c.Flags()
 	flags.StringVar(&f.caFile, "ca", "", "PEM file of authorities to trust for https (default: those of the system, and the certificate that FILE names)")
 	flags.StringVar(&f.certFile, "cert", "", "PEM file of the certificate to show, where metrics.tls.client_ca_file asks for one")
 	flags.StringVar(&f.keyFile, "key", "", "PEM file of its key")

@@ -61,7 +61,7 @@ docs/status.md describes the output of --json.`,
 	flags.BoolVar(&f.watch, "watch", false, "show it again and again until Ctrl-C")
 	flags.DurationVar(&f.every, "every", 2*time.Second, "pause between two looks of --watch")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long to wait for an answer")
-	f.instance.register(flags)
+	f.instance.register(c)
 	return c
 }
 

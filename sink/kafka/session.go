@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -118,7 +119,8 @@ func (s *session) fail(where string, err error) error {
 	}
 	out := classify(where, err)
 	var known *fault.Error
-	if errors.Is(err, io.EOF) && errors.As(out, &known) && known.Hint == "" && known.Class == fault.Retry {
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	if ended && errors.As(out, &known) && known.Hint == "" && known.Class == fault.Retry {
 		known.Hint = s.eofHint()
 	}
 	return out
