@@ -249,8 +249,8 @@ func (g *Group) fail(what string, code sarama.KError) error {
 		return fault.New(fault.Config, where, fmt.Errorf("its members run another task, or divide %s otherwise than into %d shard(s): %w", g.options.Task, g.options.Shards, code),
 			"all replicas need the same ordering and shards: stop them all before you change that; another task needs another high_availability.group")
 	case sarama.ErrGroupAuthorizationFailed:
-		return fault.New(fault.Fatal, where, code, "grant Read on the group to this user (kafka-acls --add --allow-principal User:… --operation Read --group "+
-			g.options.Name+"), or set high_availability.enabled: false and run one process only")
+		return fault.New(fault.Fatal, where, code, "this user may not; grant it: "+g.conf.grant(right{"--group", g.options.Name, []string{"Read"}})+
+			", or set high_availability.enabled: false and run one process only")
 	case sarama.ErrInvalidSessionTimeout:
 		return fault.New(fault.Config, where, fmt.Errorf("session time-out %v: %w", g.options.Session, code),
 			"set high_availability.session_timeout to a value between the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms")

@@ -228,7 +228,7 @@ func TestGroupNeedsRights(t *testing.T) {
 	w := r.build("a", 1)
 	_, err := w.Alone(t.Context())
 	for what, err := range map[string]error{"describe": err, "join": w.Run(t.Context(), w)} {
-		if fault.ClassOf(err) != fault.Fatal || !strings.Contains(fault.HintOf(err), "grant Read on the group") {
+		if fault.ClassOf(err) != fault.Fatal || !strings.Contains(fault.HintOf(err), "--operation Read --group ctbridge.") {
 			t.Errorf("%s: class %s: %v", what, fault.ClassOf(err), err)
 		}
 	}

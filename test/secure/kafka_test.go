@@ -104,6 +104,9 @@ func rights(task string) []allowed {
 		{topic, task + ".", prefix, sarama.AclOperationCreate},
 		{topic, task + ".", prefix, sarama.AclOperationWrite},
 		{topic, "ctbridge." + task + ".control", exact, sarama.AclOperationRead},
+		{sarama.AclResourceGroup, "ctbridge." + task, exact, sarama.AclOperationRead},
+		{topic, "ctbridge." + task + ".shards", exact, sarama.AclOperationCreate},
+		{topic, "ctbridge." + task + ".shards", exact, sarama.AclOperationDescribe},
 	}
 }
 
@@ -246,7 +249,7 @@ func (b *broker) testRights(t *testing.T) {
 			lost := rules[missing]
 			b.allow(t, "User:"+user, append(rules[:missing:missing], rules[missing+1:]...)...)
 			p := start(t, task(t, id, b.sasl(b.ca, how)))
-			option := map[sarama.AclResourceType]string{sarama.AclResourceTopic: "--topic ", sarama.AclResourceTransactionalID: "--transactional-id "}[lost.kind]
+			option := map[sarama.AclResourceType]string{sarama.AclResourceTopic: "--topic ", sarama.AclResourceTransactionalID: "--transactional-id ", sarama.AclResourceGroup: "--group "}[lost.kind]
 			p.says("kafka-acls --bootstrap-server "+b.Address("sasl")+" --add --allow-principal User:bridge", "--operation "+lost.op.String(), option+lost.name)
 			p.hides(password)
 		})

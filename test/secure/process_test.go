@@ -228,3 +228,17 @@ type buffer struct {
 
 func (l *buffer) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *buffer) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+// badSource is source with a second row that cannot become a message.
+func badSource(t *testing.T) string {
+	t.Helper()
+	file := source(t)
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	w := &qlikwriter.Writer{DB: db, Dialect: qlikwriter.SQLite}
+	w.Add(t, db, qlikwriter.Parcel("parcel"), qlikwriter.Row{Seq: qlikwriter.Seq(2), Oper: "I", Tx: "2", Values: []any{"not a number", "new", "1.00"}})
+	return file
+}
