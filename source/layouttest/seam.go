@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"LowEnd", lowEnd},
 		{"Detection", detection},
 		{"Case61_Names", names},
+		{"HostileNames", hostileNames},
 		{"Keys", keys},
 		{"Headers", headers},
 		{"ExactTableMissing", exactMissing},
