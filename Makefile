@@ -54,6 +54,15 @@ $(GOLANGCI):
 	GOBIN=$(TOOLS)/install go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(TOOLS)/install/golangci-lint $@
 
+GOVULNCHECK_VERSION := v1.9.0
+.PHONY: vuln
+vuln: ## known vulnerabilities in what the binary calls; needs https://vuln.go.dev, or GOVULNDB=file:///a/copy
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) $(if $(GOVULNDB),-db $(GOVULNDB)) ./cmd/ctbridge
+
+.PHONY: licences
+licences: ## write THIRD_PARTY_LICENSES.md anew after a change of dependencies
+	go test -count=1 -run '^TestLicences$$' ./deploy/image -update
+
 .PHONY: arch
 arch: ## the import rules and size limits of the whole tree, with the sizes
 	go test -count=1 -v -run '^TestTree$$' ./test/arch

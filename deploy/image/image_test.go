@@ -52,7 +52,7 @@ func TestTheContextHasEveryPackage(t *testing.T) {
 			t.Errorf("package %s is not in the build context: see .dockerignore", path)
 		}
 	}
-	for _, file := range []string{"go.mod", "go.sum", "Makefile", "deploy/image", "dist/rootfs"} {
+	for _, file := range []string{"go.mod", "go.sum", "Makefile", "deploy/image", "dist/rootfs", "LICENSE", "THIRD_PARTY_LICENSES.md"} {
 		if !slices.Contains(kept, file) {
 			t.Errorf("%s is not in the build context: see .dockerignore", file)
 		}
@@ -161,7 +161,7 @@ func (b built) checkFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/ctbridge", "/etc/group", "/etc/passwd", "/etc/ssl/certs/ca-certificates.crt"}
+	want := []string{"/LICENSE", "/THIRD_PARTY_LICENSES.md", "/ctbridge", "/etc/group", "/etc/passwd", "/etc/ssl/certs/ca-certificates.crt"}
 	if slices.Sort(files); !slices.Equal(files, want) {
 		t.Errorf("files %v, want %v", files, want)
 	}
