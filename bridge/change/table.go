@@ -46,6 +46,9 @@ const (
 	Blob                    // KindBytes; large object
 )
 
+// Known reports whether it is one of the kinds above: those that were stored by a later program may not be.
+func (k Kind) Known() bool { return k <= Blob }
+
 // Type is a column's type with its limits, as the catalog gives them.
 type Type struct {
 	Kind      Kind

@@ -75,6 +75,9 @@ func (s *State) decodeLoad(key string, value []byte) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
+	if err := r.whole(value); err != nil {
+		return err
+	}
 	for _, known := range loadStates {
 		if r.State == known {
 			t := s.Table(id)

@@ -215,11 +215,13 @@ func (s *State) decodeEntry(key string, value []byte, now time.Time) error {
 
 func (s *State) decodeTask(shard int, value []byte) error {
 	var r taskRecord
-	err := decodeUpTo(outputsVersion, value, &r)
+	if err := decodeUpTo(outputsVersion, value, &r); err != nil {
+		return err
+	}
 	if shard == s.shard.Number {
 		s.Task = r.Task
 	}
-	return err
+	return r.whole(value)
 }
 
 func (s *State) decodeTable(key string, value []byte) error {
@@ -229,6 +231,9 @@ func (s *State) decodeTable(key string, value []byte) error {
 	}
 	var r tableRecord
 	if err := decodeUpTo(outputsVersion, value, &r); err != nil {
+		return err
+	}
+	if err := r.whole(value, id); err != nil {
 		return err
 	}
 	t := s.Table(id)
@@ -247,8 +252,8 @@ func (s *State) decodeStructure(key string, value []byte) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
-	if len(r.Columns) == 0 {
-		return errors.New("it has no columns")
+	if err := r.whole(); err != nil {
+		return err
 	}
 	t := s.Table(id)
 	t.Structures = append(t.Structures, &Structure{Version: version, Upto: r.Upto, Columns: r.Columns, Memo: r.Memo, Shape: r.Shape})

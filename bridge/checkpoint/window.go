@@ -215,6 +215,9 @@ func (w *Window) load(id int, value []byte, now time.Time) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
+	if err := required(value, "positions"); err != nil {
+		return err
+	}
 	b, err := base64.StdEncoding.DecodeString(r.Positions)
 	if err != nil {
 		return err

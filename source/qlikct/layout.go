@@ -1,9 +1,11 @@
 package qlikct
 
 import (
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
+	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
 
@@ -72,7 +74,12 @@ func (l *Layout) Memory() []byte {
 // Recall takes back what Memory gave. An explicit setting wins over it.
 func (l *Layout) Recall(memory []byte) error {
 	order := ByteOrder(memory)
-	if l.options.MaskOrder == OrderAuto && (order == OrderLSB || order == OrderMSB) {
+	switch {
+	case len(memory) == 0:
+	case order != OrderLSB && order != OrderMSB:
+		return fault.New(fault.Fatal, `checkpoint record "layout"`, fmt.Errorf("%.40q is no byte order of masks", memory),
+			"restore the checkpoint from a copy, or delete the record: the order is found out again; a task that had another layout needs a new name")
+	case l.options.MaskOrder == OrderAuto:
 		l.order.Store(order)
 	}
 	return nil
