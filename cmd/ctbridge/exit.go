@@ -67,7 +67,7 @@ func exitCode(err error) int {
 // report writes the error for a person and gives the exit code.
 func report(w io.Writer, err error) int {
 	if err != nil {
-		_, _ = fmt.Fprintln(w, "ctbridge: "+redact.Text(err.Error()))
+		_, _ = fmt.Fprintln(w, "ctbridge: "+redact.Printable(redact.Text(err.Error())))
 	}
 	return exitCode(err)
 }

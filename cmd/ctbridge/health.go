@@ -13,6 +13,7 @@ import (
 
 	"ctbridge/bridge/config"
 	"ctbridge/bridge/fault"
+	"ctbridge/cmd/ctbridge/internal/redact"
 )
 
 // healthBody is how much of an answer is shown.
@@ -110,7 +111,7 @@ func (a *app) askHealth(ctx context.Context, client *http.Client, url string) er
 	if err != nil {
 		return fault.New(fault.Retry, "health", err, "")
 	}
-	if _, err := a.out.Write(body); err != nil {
+	if _, err := io.WriteString(a.out, redact.Printable(string(body))); err != nil {
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {

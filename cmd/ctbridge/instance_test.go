@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"ctbridge/metrics"
 	"ctbridge/test/certs"
@@ -96,5 +98,22 @@ func TestVerbsOfAGuardedInstance(t *testing.T) {
 				t.Errorf("code %d, want %d with %q: %s", code, c.code, c.says, text)
 			}
 		})
+	}
+}
+
+// What a stranger answers is shown, not obeyed.
+func TestWordsOfStrangersAreNotObeyed(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("{\"format\":1,\"task\":\"\x1b[2J\",\"x\":\"\\u001b[31m\",\"state\":\"\\u001b]0;title\\u0007\",\"problems\":[\"\\u009b2J\"]}\n"))
+	}))
+	t.Cleanup(server.Close)
+	for _, args := range [][]string{{"health", "--address", server.URL}, {"status", "--address", server.URL}} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, env: noEnv}
+		a.execute(t.Context(), args)
+		if text := out.String() + errs.String(); strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+			t.Errorf("%v: %q", args, text)
+		}
 	}
 }

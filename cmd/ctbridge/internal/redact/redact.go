@@ -2,7 +2,11 @@
 // to the log, the terminal and the status page.
 package redact
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
 
 // Hidden stands where a secret was.
 const Hidden = "***"
@@ -18,4 +22,14 @@ func Text(s string) string {
 	s = userPassword.ReplaceAllString(s, "$1:"+Hidden+"@")
 	s = namedSecret.ReplaceAllString(s, "$1$2"+Hidden)
 	return header.ReplaceAllString(s, "$1 "+Hidden)
+}
+
+// Printable replaces what a terminal would obey, such as escape sequences in the words of a server: line breaks and tabs stay.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }

@@ -67,11 +67,11 @@ func (v *view) paint(color, text string) string {
 func (v *view) head() {
 	s := v.status
 	state := map[string]string{metrics.StateOK: "all fine", metrics.StateStandby: "standing by", metrics.StateStopped: "not running"}[s.State]
-	fmt.Fprintf(v, "%s  %s", v.paint(bold, clean(s.Task)), v.paint(stateColors[s.State], cmp.Or(state, s.State)))
+	fmt.Fprintf(v, "%s  %s", v.paint(bold, clean(s.Task)), v.paint(stateColors[s.State], cmp.Or(state, clean(s.State))))
 	if s.State == metrics.StateStopped {
 		v.WriteByte('\n')
 	} else {
-		fmt.Fprintf(v, "  %s\n", v.paint(dim, fmt.Sprintf("%s, version %s, up %s", v.Where, clean(s.Build.Version), span(s.Uptime))))
+		fmt.Fprintf(v, "  %s\n", v.paint(dim, fmt.Sprintf("%s, version %s, up %s", clean(v.Where), clean(s.Build.Version), span(s.Uptime))))
 	}
 	for _, problem := range s.Problems {
 		fmt.Fprintf(v, "  %s\n", v.paint(red, clean(problem)))
@@ -109,11 +109,11 @@ func (v *view) totals() {
 		v.fact("look at", fmt.Sprintf("%d late rows, %d dropped rows, %d gaps", t.LateRows, t.DroppedRows, t.Gaps))
 	}
 	for _, n := range s.Neighbours {
-		text := v.paint(cmp.Or(stateColors[n.State], red), n.State)
+		text := v.paint(cmp.Or(stateColors[n.State], red), clean(n.State))
 		if n.State == metrics.NeighbourAway && n.Since != nil {
 			text += " for " + span(s.Now.Sub(*n.Since).Seconds())
 		}
-		v.fact(n.Name, text)
+		v.fact(clean(n.Name), text)
 		v.problem("  ", n.Error, s)
 	}
 }
@@ -196,7 +196,7 @@ func (v *view) columns() []column {
 			{title: "LOAD", most: 10, cell: func(t *metrics.TableStatus) string { return loadWord(t.Load) }}, position}
 	}
 	return []column{name,
-		{title: "STATE", most: 9, cell: func(t *metrics.TableStatus) string { return t.State }}, version,
+		{title: "STATE", most: 9, cell: func(t *metrics.TableStatus) string { return clean(t.State) }}, version,
 		{title: "ROWS/S", right: true, most: 8, cell: func(t *metrics.TableStatus) string { return rate(t.RowsPerSecond) }},
 		{title: "LAG", right: true, most: 9, cell: func(t *metrics.TableStatus) string { return optional(t.Lag) }}, position}
 }
