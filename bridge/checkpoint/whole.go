@@ -35,10 +35,18 @@ func (r *taskRecord) whole(value []byte) error {
 
 // whole checks the record of a table, which knows whose it is.
 func (r *tableRecord) whole(value []byte, id change.TableID) error {
-	if own := (change.TableID{Schema: r.Schema, Name: r.Name}); own != id {
+	own := change.TableID{Schema: r.Schema, Name: r.Name}
+	if own != (change.TableID{Schema: written(id.Schema), Name: written(id.Name)}) {
 		return fmt.Errorf("it is the record of table %s", own)
 	}
 	return errors.Join(required(value, "schema", "name", "position", "floor", "verified"), counted(r.Transactions))
+}
+
+// written is a name as a record holds it: JSON has no bytes that are not UTF-8, while keys have all.
+func written(name string) (text string) {
+	raw, _ := json.Marshal(name) // a string
+	_ = json.Unmarshal(raw, &text)
+	return text
 }
 
 // counted checks counters.

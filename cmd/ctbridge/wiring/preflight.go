@@ -3,7 +3,6 @@ package wiring
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"time"
@@ -38,9 +37,9 @@ func (p *Preflight) Close() error {
 // question.
 func NewPreflight(t *config.Task, memoryLimit int64, limit time.Duration) (_ *Preflight, err error) {
 	silent := slog.New(slog.DiscardHandler)
-	engine, err := engines[t.Source.Engine](&t.Source)
+	engine, err := openEngine(&t.Source)
 	if err != nil {
-		return nil, fmt.Errorf("source.dsn: %w", err)
+		return nil, err
 	}
 	p := &Preflight{close: []func() error{engine.Close}}
 	defer func() {
