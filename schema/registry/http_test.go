@@ -135,7 +135,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("with CA and certificate: %v", err)
 	}
 	for name, config := range map[string]*tls.Config{"no CA": {Certificates: own}, "no certificate": {RootCAs: roots}} {
-		if err := newClient(t, Config{URL: server.URL, TLS: config}).Ping(t.Context()); err == nil || fault.ClassOf(err) != fault.Retry {
+		if err := newClient(t, Config{URL: server.URL, TLS: config}).Ping(t.Context()); err == nil || fault.ClassOf(err) != fault.Fatal {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -24,7 +24,7 @@ var hostile = []string{
 	"%s %d %[1]s ${x} {y}",
 	"$1 ? :x @p1",
 	"trailing.dot.",
-	"größe 名前 ‮evil",
+	"größe 名前 \u202eevil",
 	"a\u0301 and \u00e1",
 }
 

@@ -112,12 +112,15 @@ func rights(task string) []allowed {
 
 func (b *broker) allow(t *testing.T, principal string, rules ...allowed) {
 	t.Helper()
+	var acls []*sarama.ResourceAcls
 	for _, r := range rules {
-		err := b.admin.CreateACL(sarama.Resource{ResourceType: r.kind, ResourceName: r.name, ResourcePatternType: r.pattern},
-			sarama.Acl{Principal: principal, Host: "*", Operation: r.op, PermissionType: sarama.AclPermissionAllow})
-		if err != nil {
-			t.Fatal(err)
-		}
+		acls = append(acls, &sarama.ResourceAcls{
+			Resource: sarama.Resource{ResourceType: r.kind, ResourceName: r.name, ResourcePatternType: r.pattern},
+			Acls:     []*sarama.Acl{{Principal: principal, Host: "*", Operation: r.op, PermissionType: sarama.AclPermissionAllow}},
+		})
+	}
+	if err := b.admin.CreateACLs(acls); err != nil {
+		t.Fatal(err)
 	}
 }
 
