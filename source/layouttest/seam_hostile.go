@@ -37,9 +37,9 @@ func hostileNames(s *seam) {
 	canary := parcelOf("canary")
 	s.Create(s, canary)
 	s.Fill(s, canary, of(1, "alive", "1.00"))
-	for _, name := range append(hostile, s.long()) {
+	for i, name := range append(hostile, s.long()) {
 		s.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
-			(&seam{T: t, Fixture: s.Fixture, ctx: s.ctx}).oneHostile(name)
+			(&seam{T: t, Fixture: s.Fixture, ctx: s.ctx}).oneHostile(name, 3*i)
 		})
 	}
 	l := s.Layout(Options{Tables: choice{s.ID("canary")}})
@@ -56,7 +56,7 @@ func (s *seam) long() string {
 	return strings.Repeat(`x'"]`, most/4) + strings.Repeat("y", most%4)
 }
 
-func (s *seam) oneHostile(name string) {
+func (s *seam) oneHostile(name string, n int) {
 	most := longest[s.Engine().Name()]
 	if most > 0 && utf8.RuneCountInString(name) > most {
 		s.Fatalf("%q is too long for the product", name)
@@ -64,16 +64,16 @@ func (s *seam) oneHostile(name string) {
 	table := Table{Name: name, Key: []string{name, "n"}, Columns: []Column{{name, "varchar(40)", true}, {"n", "int", true}, {name + "v", "int", false}}}
 	s.Create(s, table)
 	value := "';--\"]`\n" // as data, too
-	s.Write(s, table, inserted(1, value, 1, 1), updated(2, of(value, 1, 1), of(value, 1, 2)), deleted(3, value, 1, 2))
+	s.Write(s, table, inserted(n+1, value, 1, 1), updated(n+2, of(value, 1, 1), of(value, 1, 2)), deleted(n+3, value, 1, 2))
 	l := s.Layout(Options{Tables: choice{s.ID(name)}, Keys: map[change.TableID][]string{s.ID(name): {name, "n"}}})
 	captured := s.only(l)
-	s.all(l, captured, "1 INSERT +("+value+",1,1)", "2 UPDATE -("+value+",1,1) +("+value+",1,2)", "3 DELETE -("+value+",1,2)")
+	s.all(l, captured, fmt.Sprintf("%d INSERT +(%s,1,1)", n+1, value), fmt.Sprintf("%d UPDATE -(%s,1,1) +(%s,1,2)", n+2, value, value), fmt.Sprintf("%d DELETE -(%s,1,2)", n+3, value))
 	newest, err := l.Detect(s.ctx, []*source.Captured{captured})
-	if err != nil || newest[0].Problem != nil || s.Number(newest[0].Position) != "3" {
+	if err != nil || newest[0].Problem != nil || s.Number(newest[0].Position) != fmt.Sprint(n+3) {
 		s.Errorf("detection: %+v %v", newest, err)
 	}
-	if n, err := l.Count(s.ctx, captured, "", s.last()); err != nil || n != 3 {
-		s.Errorf("count: %d %v", n, err)
+	if rows, err := l.Count(s.ctx, captured, "", s.last()); err != nil || rows != 3 {
+		s.Errorf("count: %d %v", rows, err)
 	}
 	if p, err := l.Positions(s.ctx, captured, "", s.last()); err != nil || len(p) != 3 {
 		s.Errorf("positions: %q %v", p, err)

@@ -68,7 +68,7 @@ func (f *fixture) Fill(t testing.TB, of layouttest.Table, rows ...[]any) {
 		for _, v := range row {
 			list = append(list, cdcwriter.Literal(v))
 		}
-		f.Exec(t, "INSERT INTO ["+f.Base+"].["+of.Name+"] VALUES ("+strings.Join(list, ", ")+")")
+		f.Exec(t, "INSERT INTO "+f.engine.Table(f.ID(of.Name))+" VALUES ("+strings.Join(list, ", ")+")")
 	}
 }
 
