@@ -49,6 +49,15 @@ func (s *session) naming(r right, err error) error {
 	return err
 }
 
+// unhinted takes the hint away that an error got for its code alone, for whoever knows better which right is missing.
+func unhinted(err error) error {
+	var known *fault.Error
+	if isDenied(err) && errors.As(err, &known) {
+		known.Hint = ""
+	}
+	return err
+}
+
 // grant is the command that gives the right to the user of the configuration.
 func (c Config) grant(r right) string {
 	principal := "User:" + c.SASL.Username

@@ -158,7 +158,7 @@ func (s *session) settings(ctx context.Context, asked []*sarama.ConfigResource) 
 		}
 		answers, err := admin.DescribeConfigs(asked, sarama.DescribeConfigsOptions{})
 		for _, a := range answers {
-			d := described{values: map[string]string{}, hidden: s.fail("read the settings of "+a.Name, noError(a.ErrorCode))}
+			d := described{values: map[string]string{}, hidden: unhinted(s.fail("read the settings of "+a.Name, noError(a.ErrorCode)))}
 			for _, e := range a.Configs {
 				d.values[e.Name] = e.Value
 			}

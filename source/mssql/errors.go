@@ -68,7 +68,7 @@ func networkHint(err error) string {
 	var connecting *connectError
 	var network net.Error
 	if errors.As(err, &connecting) && !errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		return "if the certificate is the trouble, see encrypt, certificate, hostNameInCertificate and TrustServerCertificate in the DSN"
+		return "if the certificate is the trouble, see encrypt, certificate, hostNameInCertificate and TrustServerCertificate in the DSN, or source.tls"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,7 @@ func TestRealBroker(t *testing.T) {
 	t.Run("mechanisms", b.testMechanisms)
 	t.Run("certificates", b.testCertificates)
 	t.Run("rights", b.testRights)
+	t.Run("doctor", b.testDoctor)
 }
 
 // unsigned is a token as the broker takes it that has no authority to ask (RFC 7515 section 6).
@@ -256,5 +258,22 @@ func (b *broker) testRights(t *testing.T) {
 			p.says("kafka-acls --bootstrap-server "+b.Address("sasl")+" --add --allow-principal User:bridge", "--operation "+lost.op.String(), option+lost.name)
 			p.hides(password)
 		})
+	}
+}
+
+// The doctor finds nothing to fail for a user with just these rights: it only asks, besides, for the brokers' settings.
+func (b *broker) testDoctor(t *testing.T) {
+	id := scratch()
+	b.allow(t, "User:"+user, rights(id)...)
+	file := filepath.Join(t.TempDir(), "task.yaml")
+	text := task(t, id, b.sasl(b.ca, "mechanism: SCRAM-SHA-512, username: bridge, password: "+password))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"doctor", "plan"} {
+		out, code := execute([]string{verb, file})
+		if code != 0 || !strings.Contains(out, "0 failed") && verb == "doctor" || strings.Contains(out, "IdempotentWrite") {
+			t.Errorf("%s: code %d\n%s", verb, code, out)
+		}
 	}
 }
