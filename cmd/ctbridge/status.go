@@ -215,6 +215,9 @@ func (s *statusVerb) look(ctx context.Context) (status *metrics.Status, where st
 		if status, missing = s.ask(ctx); missing == nil {
 			return status, strings.TrimPrefix(s.address, "http://"), nil
 		}
+		if fault.ClassOf(missing) == fault.Fatal { // one is there, and does not let us in: the checkpoint would make it look stopped
+			return nil, "", missing
+		}
 	}
 	if s.task == nil {
 		return nil, "", fault.New(fault.Retry, "", missing, "is it running? With its configuration file its checkpoint can be shown")
