@@ -241,7 +241,7 @@ func (r *resetting) running(ctx context.Context, survey *wiring.Survey) (bool, e
 	if listen == "" {
 		listen = dialable(r.task.Metrics.Listen)
 	}
-	address, err := instanceURL(listen)
+	address, err := instanceURL(schemeOf(&r.task.Metrics), listen)
 	if err != nil {
 		return false, &usageError{err: fmt.Errorf("--address %q %w", r.flags.address, err)}
 	}
@@ -251,9 +251,17 @@ func (r *resetting) running(ctx context.Context, survey *wiring.Survey) (bool, e
 	}
 	why := errors.New("metrics.listen is off, or a port that only the log tells")
 	if address != "" {
-		s := &statusVerb{app: r.app, flags: &statusFlags{timeout: 10 * time.Second}, task: r.task, address: address}
-		if _, why = s.ask(ctx); why == nil {
+		client, err := (&instanceFlags{}).client(&r.task.Metrics, r.flags.address == "", 5*time.Second)
+		if err != nil {
+			return false, err
+		}
+		s := &statusVerb{app: r.app, flags: &statusFlags{timeout: 10 * time.Second}, task: r.task, address: address, client: client}
+		_, why = s.ask(ctx)
+		switch {
+		case why == nil:
 			return true, nil
+		case fault.ClassOf(why) == fault.Fatal:
+			return false, why // it is there and wants to know who asks
 		}
 	}
 	if time.Since(survey.Kept.Saved) < recently {

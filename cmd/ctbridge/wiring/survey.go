@@ -2,7 +2,6 @@ package wiring
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -35,8 +34,8 @@ func NewSurvey(ctx context.Context, t *config.Task) (*Survey, error) {
 	if s.Kept, err = Peek(ctx, t); err != nil {
 		return nil, err
 	}
-	if s.engine, err = engines[t.Source.Engine](&own.Source); err != nil {
-		return nil, fmt.Errorf("source.dsn: %w", err)
+	if s.engine, err = openEngine(&own.Source); err != nil {
+		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
 	s.poller = newPoller(s.engine, &own, metrics.New(metrics.Options{}), log)
