@@ -89,7 +89,7 @@ func (g *Group) members(group *sarama.GroupDescription) []GroupMember {
 
 // Alone tells that no other replica can be alive: the group has no members, or only processes of this host that have ended and divided the task
 // as this one does. It may be wrong about the latter, where hosts have one name; who then starts its shards fences the other, which waits for the
-// group's word.
+// group's word. Brokers tell the division only of a group at rest: one whose members died while it gathered is not waited for.
 func (g *Group) Alone(ctx context.Context) (bool, error) {
 	group, err := g.describe(ctx, func(s *session) { g.prepare(ctx, s) })
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *Group) Alone(ctx context.Context) (bool, error) {
 	if group == nil || len(group.Members) == 0 {
 		return true, nil
 	}
-	return group.Protocol == g.protocol() && !slices.ContainsFunc(g.members(group), func(m GroupMember) bool {
+	return (group.Protocol == g.protocol() || group.Protocol == "") && !slices.ContainsFunc(g.members(group), func(m GroupMember) bool {
 		return m.PID == 0 || m.Host != g.options.Host || m.PID != g.options.PID && lives(m.PID)
 	}), nil
 }

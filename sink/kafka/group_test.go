@@ -4,14 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"ctbridge/bridge/fault"
@@ -202,6 +205,42 @@ func TestGroupAlone(t *testing.T) {
 	<-a.news
 	alone(r.build("b", 1), false)
 	alone(r.build("a", 1), true) // the same process of the same host: it was started anew in its container
+}
+
+// A process that was killed while it joined is dead, too: started again and again, a task must not wait for the session time-out each time.
+func TestGroupAloneAfterADeathInTheJoin(t *testing.T) {
+	t.Parallel()
+	r := newReplicas(t, 1)
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	joinAs(t, r, "ctbridge@a:"+strconv.Itoa(dead.Process.Pid))
+	for host, want := range map[string]bool{"a": true, "b": false} {
+		if got, err := r.build(host, 1).Alone(t.Context()); err != nil || got != want {
+			t.Errorf("alone on host %s: %v, %v; want %v", host, got, err, want)
+		}
+	}
+}
+
+// joinAs joins a group and does not ask for what it is given, so that the group does not come to rest.
+func joinAs(t *testing.T, r *replicas, client string) {
+	t.Helper()
+	c, err := kgo.NewClient(kgo.SeedBrokers(r.conf.Brokers...), kgo.ClientID(client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	request := kmsg.NewPtrJoinGroupRequest()
+	request.Group, request.ProtocolType, request.SessionTimeoutMillis, request.RebalanceTimeoutMillis = r.group, "consumer", 30_000, 30_000
+	request.Protocols = []kmsg.JoinGroupRequestProtocol{{Name: "any"}}
+	for range 2 { // the first answer is the name of the member
+		response, err := request.RequestWith(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.MemberID = response.MemberID
+	}
 }
 
 // What was taken early stays with who took it, as long as nobody else has it.
