@@ -88,6 +88,17 @@ $(FLINK)/installed:
 	done
 	touch $@
 
+.PHONY: chaos
+chaos: ## the whole fault campaign on servers of its own, as a table in dist/chaos.md; CHAOS=each is short, CHAOS_SEED chooses another one
+	mkdir -p dist
+	CHAOS=$(or $(CHAOS),all) CHAOS_TABLE=$(CURDIR)/dist/chaos.md go test -count=1 -timeout 4h -v -run '^TestFaults$$' ./test/chaos
+	cat dist/chaos.md
+
+SOAK ?= 30m
+.PHONY: soak
+soak: ## the highest rate with one fault after another for SOAK (30m): memory and goroutines must stay flat
+	CHAOS_SOAK=$(SOAK) go test -count=1 -timeout 4h -v -run '^TestSoak$$' ./test/chaos
+
 .PHONY: race
 race: ## the tests of the concurrent rooms with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -skip '^TestCase85_' $(RACED) # which counts questions for minutes under the detector
