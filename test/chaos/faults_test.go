@@ -40,10 +40,10 @@ func secondInstance(st *stage) {
 }
 
 // crash ends a server as a power cut does, for a while.
-func (st *stage) crash(server string, short, long time.Duration) {
+func (st *stage) crash(server string, long time.Duration) {
 	st.Helper()
 	st.control((*servers.Stack).Kill, server)
-	st.endures(short, long)
+	st.endures(time.Second, long)
 	st.control((*servers.Stack).Start, server)
 }
 
@@ -65,18 +65,18 @@ func terminate(st *stage) {
 
 // notEnoughReplicas asks for more replicas of a topic than there are brokers, for a while.
 func notEnoughReplicas(st *stage) {
-	st.setTopic("one", "min.insync.replicas", "2")
+	st.needReplicas("2")
 	st.endures(2*time.Second, time.Minute)
-	st.setTopic("one", "min.insync.replicas", "1")
+	st.needReplicas("1")
 }
 
-func (st *stage) setTopic(table, name, value string) {
+func (st *stage) needReplicas(n string) {
 	st.Helper()
 	request := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	resource := kmsg.NewIncrementalAlterConfigsRequestResource()
-	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, st.task+"."+table
+	resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeTopic, st.task+".one"
 	config := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	config.Name, config.Value = name, kmsg.StringPtr(value)
+	config.Name, config.Value = "min.insync.replicas", kmsg.StringPtr(n)
 	resource.Configs = append(resource.Configs, config)
 	request.Resources = append(request.Resources, resource)
 	response, err := request.RequestWith(context.Background(), st.read.client)
@@ -84,7 +84,7 @@ func (st *stage) setTopic(table, name, value string) {
 		err = kerr.ErrorForCode(response.Resources[0].ErrorCode)
 	}
 	if err != nil {
-		st.Fatalf("%s of %s: %v", name, resource.ResourceName, err)
+		st.Fatalf("min.insync.replicas of %s: %v", resource.ResourceName, err)
 	}
 }
 

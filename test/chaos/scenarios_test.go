@@ -59,8 +59,8 @@ func databases() []scenario {
 	}
 	return []scenario{
 		{name: "database restart", soak: true, daily: true, alone: true, runs: 2, fault: func(st *stage) { st.control((*servers.Stack).Restart, servers.Postgres) }},
-		{name: "database crash", alone: true, runs: 2, fault: func(st *stage) { st.crash(servers.Postgres, time.Second, 10*time.Second) }},
-		{name: "database crash, MariaDB", alone: true, engine: "mysql", runs: 2, fault: func(st *stage) { st.crash(servers.MariaDB, time.Second, 10*time.Second) }},
+		{name: "database crash", alone: true, runs: 2, fault: func(st *stage) { st.crash(servers.Postgres, 10*time.Second) }},
+		{name: "database crash, MariaDB", alone: true, engine: "mysql", runs: 2, fault: func(st *stage) { st.crash(servers.MariaDB, 10*time.Second) }},
 		{name: "database frozen", alone: true, fault: func(st *stage) { st.freeze(servers.Postgres) }},
 		{name: "database's network cut", soak: true, daily: true, runs: 3, fault: func(st *stage) { st.database.CutAll() }},
 		{name: "database's network cut, MariaDB", engine: "mysql", runs: 3, fault: func(st *stage) { st.database.CutAll() }},
@@ -102,8 +102,8 @@ func brokers() []scenario {
 	}
 	return []scenario{
 		{name: "broker restart", soak: true, daily: true, alone: true, runs: 2, fault: func(st *stage) { st.control((*servers.Stack).Restart, servers.Kafka) }},
-		{name: "broker outage", alone: true, fault: func(st *stage) { st.crash(servers.Kafka, time.Second, 10*time.Minute) }},
-		{name: "broker outage, at_least_once", alone: true, config: atLeastOnce, fault: func(st *stage) { st.crash(servers.Kafka, time.Second, 30*time.Second) }},
+		{name: "broker outage", alone: true, fault: func(st *stage) { st.crash(servers.Kafka, 10*time.Minute) }},
+		{name: "broker outage, at_least_once", alone: true, config: atLeastOnce, fault: func(st *stage) { st.crash(servers.Kafka, 30*time.Second) }},
 		{name: "broker frozen", alone: true, fault: func(st *stage) { st.freeze(servers.Kafka) }},
 		{name: "broker's network cut", soak: true, daily: true, runs: 3, fault: func(st *stage) { st.broker.CutAll() }},
 		{name: "broker's network stalls", soak: true, fault: func(st *stage) {
@@ -187,8 +187,8 @@ func registries() []scenario {
 
 func others() []scenario {
 	return []scenario{
-		{name: "large transaction", daily: true, allowed: largeMemory, patience: 20 * time.Minute, fault: largeTransaction},
+		{name: "large transaction", daily: true, alone: true, allowed: largeMemory, patience: 20 * time.Minute, fault: largeTransaction},
 		{name: "disk of the checkpoint full", daily: true, config: inFile, disk: true, fault: fullDisk},
-		{name: "1,000 tables, three active", patience: 5 * time.Minute, arm: idleTables, fault: func(st *stage) { st.endures(2*time.Second, 10*time.Second) }},
+		{name: "1,000 tables, three active", threeBrokers: true, arm: idleTables, fault: func(st *stage) { st.endures(2*time.Second, 10*time.Second) }},
 	}
 }
