@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"ctbridge/test/stack/servers"
 )
@@ -32,6 +36,7 @@ func campaign(m *testing.M) int {
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "4") // scenarios wait more than they compute; the command line has the last word
 	}
+	_ = mysqldriver.SetLogger(log.New(io.Discard, "", 0)) // broken connections are what we make
 	if os.Getenv(ownVariable) != "" {
 		return withBinary(m)
 	}
