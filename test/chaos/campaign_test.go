@@ -174,17 +174,19 @@ func (r *report) write(file string) error {
 		return nil
 	}
 	byName := make(map[string][]*result)
-	var names []string
 	for _, one := range r.all {
-		if byName[one.name] == nil {
-			names = append(names, one.name)
-		}
 		byName[one.name] = append(byName[one.name], one)
+	}
+	names := []string{"soak"}
+	for _, s := range scenarios() {
+		names = append(names, s.name)
 	}
 	var b strings.Builder
 	b.WriteString("| Fault | Runs | Result | Events | Fault lasts | Recovery | All there | Memory |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, name := range names {
-		b.WriteString(line(name, byName[name]))
+		if len(byName[name]) > 0 {
+			b.WriteString(line(name, byName[name]))
+		}
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
