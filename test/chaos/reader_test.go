@@ -193,7 +193,7 @@ func (r *reader) fromAvro(value []byte) ([]byte, error) {
 	schema := r.schemas[id]
 	if schema == nil {
 		var err error
-		if schema, err = fetchSchema(r.registry, id); err != nil {
+		if schema, err = r.patientSchema(id); err != nil {
 			return nil, err
 		}
 		r.schemas[id] = schema
@@ -205,6 +205,19 @@ func (r *reader) fromAvro(value []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// patientSchema waits for a registry that is away: consumers do.
+func (r *reader) patientSchema(id uint32) (schema *avro.Schema, err error) {
+	look := time.NewTicker(200 * time.Millisecond)
+	defer look.Stop()
+	for range 300 {
+		if schema, err = fetchSchema(r.registry, id); err == nil {
+			return schema, nil
+		}
+		<-look.C
+	}
+	return nil, err
+}
+
 func fetchSchema(registry string, id uint32) (*avro.Schema, error) {
 	response, err := http.Get(fmt.Sprintf("%s/schemas/ids/%d", registry, id))
 	if err != nil {
@@ -214,6 +227,9 @@ func fetchSchema(registry string, id uint32) (*avro.Schema, error) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("schema %d: %s", id, response.Status)
 	}
 	var answer struct{ Schema string }
 	if err := json.Unmarshal(body, &answer); err != nil {
