@@ -178,6 +178,7 @@ func registries() []scenario {
 			st.registry.Set(proxy.Well)
 		}},
 		{name: "registry crash", alone: true, avro: true, fault: func(st *stage) {
+			eventually(st, time.Minute, func() bool { return len(st.read.partitions()) == 3 }, func() string { return "the reader to have all schemas" })
 			st.control((*servers.Stack).Kill, servers.Registry)
 			st.flows(100)
 			st.control((*servers.Stack).Start, servers.Registry)
