@@ -69,7 +69,11 @@ func (r *reader) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		fetches := r.client.PollFetches(ctx) // errors are outages; it tries again by itself
 		fetches.EachRecord(func(record *kgo.Record) {
-			e, err := r.decode(record)
+			var e event
+			var err error
+			if !record.Attrs.IsControl() {
+				e, err = r.decode(record)
+			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			partition := fmt.Sprint(record.Topic, record.Partition)
