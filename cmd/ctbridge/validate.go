@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,16 +11,36 @@ import (
 	"ctbridge/bridge/config"
 )
 
+// validated is what validate --json prints.
+type validated struct {
+	File     string    `json:"file"`
+	Valid    bool      `json:"valid"`
+	Problems []problem `json:"problems"` // in the order of the file
+}
+
+// problem is a config.Problem: path is the key in the file, line is 0 where the key is not in it.
+type problem struct {
+	Path string `json:"path,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"`
+	Fix  string `json:"fix,omitempty"`
+}
+
 func (a *app) validateCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a configuration file, and nothing but the file",
 		Long: `Check a configuration file without talking to anybody. All problems are shown at once, with their lines.
 
-Environment variables and secret files that the file names must be there, as they must be for a run.`,
+Environment variables and secret files that the file names must be there, as they must be for a run. With --json standard output holds
+{"file", "valid", "problems": [{"path", "line", "text", "fix"}]}, and the exit code is the same.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			task, err := a.load(args[0])
+			if asJSON {
+				return errors.Join(a.writeVerdict(args[0], err), err)
+			}
 			if err != nil {
 				return err
 			}
@@ -27,6 +48,24 @@ Environment variables and secret files that the file names must be there, as the
 			return err
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "the result as JSON")
+	return c
+}
+
+// writeVerdict writes what is wrong with a file; a file that cannot be read has no verdict.
+func (a *app) writeVerdict(file string, err error) error {
+	out := validated{File: file, Valid: err == nil, Problems: []problem{}}
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return nil
+	}
+	for _, p := range problems {
+		out.Problems = append(out.Problems, problem(p))
+	}
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
 }
 
 // load reads a configuration; its errors name the file.
