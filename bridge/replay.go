@@ -99,7 +99,7 @@ func (p *Replayer) try(ctx context.Context, l *Replayed) (fine bool, err error) 
 	case err == nil:
 		return true, nil
 	case p.own(err):
-		return false, p.without(ctx, l, err)
+		return p.blame(ctx, l, err)
 	case lasting(err):
 		return false, err
 	}
@@ -107,11 +107,42 @@ func (p *Replayer) try(ctx context.Context, l *Replayed) (fine bool, err error) 
 	return false, nil
 }
 
-// own reports an error by which the sink refuses a record.
-func (p *Replayer) own(err error) bool {
-	var table *change.TableError
-	return errors.As(err, &table) && table.Origin != ""
+// blame begins anew without the letter that the sink has refused. A refusal comes when it comes: it may be that of a letter that was handed over
+// before l, which is then tried again.
+func (p *Replayer) blame(ctx context.Context, l *Replayed, err error) (fine bool, _ error) {
+	refused := p.refusedBy(err)
+	switch {
+	case refused != nil:
+		if err := p.without(ctx, refused, err); err != nil {
+			return false, err
+		}
+		return p.try(ctx, l)
+	case originOfRefusal(err) == l.place():
+		return false, p.without(ctx, l, err)
+	}
+	return false, err
 }
+
+// refusedBy finds the letter of the batch that an error is about; nil where it is none of them.
+func (p *Replayer) refusedBy(err error) *Replayed {
+	for _, l := range p.batch {
+		if l.place() == originOfRefusal(err) {
+			return l
+		}
+	}
+	return nil
+}
+
+func originOfRefusal(err error) string {
+	var table *change.TableError
+	if !errors.As(err, &table) {
+		return ""
+	}
+	return table.Origin
+}
+
+// own reports an error by which the sink refuses a record.
+func (p *Replayer) own(err error) bool { return originOfRefusal(err) != "" }
 
 // lasting reports an error that no other letter would escape.
 func lasting(err error) bool {
@@ -267,18 +298,14 @@ func (p *Replayer) Flush(ctx context.Context) error {
 		p.done()
 		return nil
 	}
-	var refused *change.TableError
-	if errors.As(err, &refused) {
-		for _, l := range p.batch {
-			if l.place() == refused.Origin {
-				if err := p.without(ctx, l, err); err != nil {
-					return err
-				}
-				return p.Flush(ctx)
-			}
-		}
+	refused := p.refusedBy(err)
+	if refused == nil {
+		return err
 	}
-	return err
+	if err := p.without(ctx, refused, err); err != nil {
+		return err
+	}
+	return p.Flush(ctx)
 }
 
 func (p *Replayer) done() {

@@ -74,6 +74,32 @@ func TestReplay(t *testing.T) {
 	w.want(w.ledger.records, append(want, "t 9 9 INSERT +(9,d) #0 false v2", want[0])...)
 }
 
+// The sink may refuse a letter when it is handed the next one, or the one after that: the refused one stays, not the one in hand.
+func TestReplayRefusedLate(t *testing.T) {
+	t.Parallel()
+	for _, after := range []int{1, 2} {
+		w := newWorld(t)
+		var waiting []error
+		w.ledger.onPublish = func(_ int, r *change.Record) error {
+			waiting = append(waiting, refuseHuge(0, r))
+			if len(waiting) <= after {
+				return nil
+			}
+			err := waiting[0]
+			if waiting = waiting[1:]; err != nil {
+				waiting = nil
+			}
+			return err
+		}
+		told, err := w.replay(bridge.ReplayOptions{}, letterOf(1, "a"), letterOf(2, "huge"), letterOf(3, "b"), letterOf(4, "huge"), letterOf(5, "c"), letterOf(6, "d"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.want(told, "2 stays", "4 stays", "1", "3", "5", "6")
+		w.want(w.ledger.records, "t 1 1 INSERT +(1,a) #0 false v2", "t 3 3 INSERT +(3,b) #0 false v2", "t 5 5 INSERT +(5,c) #0 false v2", "t 6 6 INSERT +(6,d) #0 false v2")
+	}
+}
+
 // A replay that is interrupted goes on: no letter is published twice.
 func TestReplayInterrupted(t *testing.T) {
 	t.Parallel()
