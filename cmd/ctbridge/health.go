@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,12 +86,7 @@ func healthURL(scheme, address string) string {
 	if strings.Contains(address, "://") {
 		return strings.TrimSuffix(address, "/")
 	}
-	for _, every := range []string{"", "0.0.0.0", "[::]"} {
-		if port, ok := strings.CutPrefix(address, every+":"); ok {
-			address = "127.0.0.1:" + port
-		}
-	}
-	return scheme + address
+	return scheme + cmp.Or(dialable(address), address)
 }
 
 func (a *app) askHealth(ctx context.Context, client *http.Client, url string) error {
