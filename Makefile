@@ -114,7 +114,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s) each
 
 .PHONY: golden
 golden: ## write the golden files anew: read the diff before you commit it
-	go test -count=1 $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+	go test -count=1 $$(grep -rlE 'flag\.Bool\("update"|"ctbridge/test/golden"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 .PHONY: bench
 bench: ## the whole bridge beside its ceilings on real servers, as a table; ROWS sets the size

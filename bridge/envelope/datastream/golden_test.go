@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/linkedin/goavro/v2"
@@ -17,32 +14,8 @@ import (
 	"ctbridge/bridge/envelope"
 	"ctbridge/schema/avro"
 	"ctbridge/schema/jsonenc"
+	"ctbridge/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares a JSON text with testdata, indented so that a difference can be read.
-func golden(t *testing.T, name string, text []byte) {
-	t.Helper()
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, text, "", "  "); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, text)
-	}
-	indented.WriteByte('\n')
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run with -update to write it)", err)
-	}
-	if !bytes.Equal(indented.Bytes(), want) {
-		t.Errorf("%s differs:\n%s", path, indented.Bytes())
-	}
-}
 
 func declare(t testing.TB, e *Envelope, table *change.Table) *envelope.Declaration {
 	t.Helper()
@@ -161,10 +134,10 @@ func goldenEvents(t testing.TB) []goldenEvent {
 func TestGoldenEvents(t *testing.T) {
 	t.Parallel()
 	for _, g := range goldenEvents(t) {
-		golden(t, g.source.name+"-"+g.name+".json", jsonOf(t, g.node, g.ev))
+		golden.JSON(t, g.source.name+"-"+g.name+".json", jsonOf(t, g.node, g.ev))
 		schema, body := avroOf(t, g.node, g.ev)
-		golden(t, g.source.name+"-"+g.name+".avro.json", fmt.Appendf(nil, `{"hex":%q,"event":%s}`, hex.EncodeToString(body), textual(t, schema, body)))
-		golden(t, g.source.name+".avsc", []byte(schema))
+		golden.JSON(t, g.source.name+"-"+g.name+".avro.json", fmt.Appendf(nil, `{"hex":%q,"event":%s}`, hex.EncodeToString(body), textual(t, schema, body)))
+		golden.JSON(t, g.source.name+".avsc", []byte(schema))
 	}
 }
 
@@ -173,9 +146,9 @@ func TestGoldenKeys(t *testing.T) {
 	table := tableOf(SQLServer)
 	d := declare(t, newEnvelope(t, SQLServer, keys("id", "seen")), table)
 	ev := eventOf(sources[0], table, "insert")
-	golden(t, "key.json", jsonOf(t, d.Key, ev))
+	golden.JSON(t, "key.json", jsonOf(t, d.Key, ev))
 	schema, _ := avroOf(t, d.Key, ev)
-	golden(t, "key.avsc", []byte(schema))
+	golden.JSON(t, "key.avsc", []byte(schema))
 }
 
 func avroAppend(t testing.TB, n *envelope.Node, ev *change.Event) ([]byte, error) {

@@ -3,9 +3,6 @@ package debezium
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -127,33 +124,6 @@ func at(value any, path ...string) any {
 		value = value.(map[string]any)[name]
 	}
 	return value
-}
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares JSON texts, one after another, with a file of testdata, indented so that a difference can be read.
-func golden(t *testing.T, name string, texts ...[]byte) {
-	t.Helper()
-	var indented bytes.Buffer
-	for _, text := range texts {
-		if err := json.Indent(&indented, text, "", "  "); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, text)
-		}
-		indented.WriteByte('\n')
-	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run with -update to write it)", err)
-	}
-	if !bytes.Equal(indented.Bytes(), want) {
-		t.Errorf("%s differs:\n%s", path, indented.Bytes())
-	}
 }
 
 // parcel is a small table with a key of one column.

@@ -6,6 +6,7 @@ import (
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/envelope"
+	"ctbridge/test/golden"
 )
 
 var engines = []Engine{SQLServer, Postgres, MySQL, SQLite}
@@ -62,10 +63,10 @@ func TestGoldenOperations(t *testing.T) {
 			texts = append(texts, rendered(t, bare, ev))
 			decoded = append(decoded, asText(t, decode(t, schemaOf(t, binary.Value), avroOf(t, binary.Value, ev))))
 		}
-		golden(t, string(engine)+".json", texts...)
-		golden(t, string(engine)+"-schema.json", rendered(t, wrapped, updated(table)))
-		golden(t, string(engine)+"-avro.json", decoded...)
-		golden(t, string(engine)+".avsc", []byte(schemaOf(t, binary.Value)), []byte(schemaOf(t, binary.Key)))
+		golden.JSON(t, string(engine)+".json", texts...)
+		golden.JSON(t, string(engine)+"-schema.json", rendered(t, wrapped, updated(table)))
+		golden.JSON(t, string(engine)+"-avro.json", decoded...)
+		golden.JSON(t, string(engine)+".avsc", []byte(schemaOf(t, binary.Value)), []byte(schemaOf(t, binary.Key)))
 	}
 }
 
@@ -78,7 +79,7 @@ func TestGoldenLSN(t *testing.T) {
 	for _, ev := range eachOperation(t, SQLServer, table) {
 		texts = append(texts, asText(t, at(parse(t, jsonOf(t, d.Value, ev)), "source")))
 	}
-	golden(t, "sqlserver-lsn.json", texts...)
+	golden.JSON(t, "sqlserver-lsn.json", texts...)
 }
 
 // typed is a table with every type of an engine, and a row of it.
@@ -183,10 +184,10 @@ func TestGoldenModes(t *testing.T) {
 		ev := &change.Event{Table: table, Op: change.OpInsert, After: y.row}
 		for mode, set := range modes {
 			name := string(engine) + "-" + mode
-			golden(t, "modes-"+name+".json", asText(t, at(parse(t, jsonOf(t, declare(t, engine, table, set).Value, ev)), "after")))
+			golden.JSON(t, "modes-"+name+".json", asText(t, at(parse(t, jsonOf(t, declare(t, engine, table, set).Value, ev)), "after")))
 			d := declare(t, engine, table, set, in(Avro))
 			row := at(parse(t, []byte(schemaOf(t, d.Value))), "fields").([]any)[0]
-			golden(t, "modes-"+name+".avsc", asText(t, at(row, "type").([]any)[1]))
+			golden.JSON(t, "modes-"+name+".avsc", asText(t, at(row, "type").([]any)[1]))
 			decode(t, schemaOf(t, d.Value), avroOf(t, d.Value, ev))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"ctbridge/bridge/fault"
 	"ctbridge/schema/avro"
 
+	"ctbridge/test/golden"
 	oracle "github.com/twmb/avro"
 )
 
@@ -78,7 +79,7 @@ func TestGoldenSchemas(t *testing.T) {
 		if _, err := oracle.Parse(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		golden(t, name, []byte(text))
+		golden.JSON(t, name, []byte(text))
 	}
 }
 

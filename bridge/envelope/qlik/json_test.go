@@ -12,6 +12,7 @@ import (
 	"ctbridge/bridge/envelope"
 	"ctbridge/schema/jsonenc"
 
+	"ctbridge/test/golden"
 	"pgregory.net/rapid"
 )
 
@@ -53,7 +54,7 @@ func TestGoldenMessages(t *testing.T) {
 		"types.json":         {declare(t, everyType(), bare).Value, &change.Event{Table: everyType(), Op: change.OpInsert, After: everyRow()}},
 		"types-md.json":      {find(t, declare(t, everyType(), withMetadata).Metadata[0].Value, "message", "tableStructure"), nil},
 	} {
-		golden(t, name, jsonOf(t, c.node, c.ev))
+		golden.JSON(t, name, jsonOf(t, c.node, c.ev))
 	}
 }
 

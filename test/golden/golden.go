@@ -1,4 +1,5 @@
-package qlik
+// Package golden compares what tests make with files of their testdata. With -update the files are written anew.
+package golden
 
 import (
 	"bytes"
@@ -11,14 +12,16 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares a JSON text (a message or a schema) with testdata, indented so that a difference can be read.
-func golden(t *testing.T, name string, text []byte) {
+// JSON compares JSON texts, one after another, with a file of testdata, indented so that a difference can be read.
+func JSON(t *testing.T, name string, texts ...[]byte) {
 	t.Helper()
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, text, "", "  "); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, text)
+	for _, text := range texts {
+		if err := json.Indent(&indented, text, "", "  "); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		indented.WriteByte('\n')
 	}
-	indented.WriteByte('\n')
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
