@@ -10,7 +10,7 @@ import (
 	"ctbridge/test/qlikwriter"
 )
 
-// Changes replayed by hand double sequences. The self-join would multiply them: two updates and two before-images make four rows.
+// Changes replayed by hand double sequences. Two updates and two before-images of one sequence are two events, not the four rows of a join.
 func checkReplayed(t *testing.T, b *bench) {
 	s := qlikwriter.Parcel("parcel")
 	b.Writer.Create(t, s)

@@ -187,11 +187,17 @@ func (r *reader) learn(rows [][]change.Value) {
 	if r.slots.mask < 0 || r.layout.MaskOrder() != "" {
 		return
 	}
-	for _, row := range rows {
+	for i, row := range rows {
+		op, err := r.operation(row)
+		if op == change.OpBefore {
+			continue
+		}
 		mask := row[r.slots.mask].Raw
 		order := orderEvidence(mask, r.isHeader)
-		if op, err := r.operation(row); order == "" && r.places == nil && err == nil && op == change.OpUpdate && r.beforeOf(row) != nil && len(mask) > 1 {
-			order = pairEvidence(mask, r.maskBits, r.lob, r.beforeOf(row), row[r.slots.data:r.slots.marker])
+		if order == "" && r.places == nil && err == nil && op == change.OpUpdate && len(mask) > 1 {
+			if before := r.beside(rows, i); before != nil {
+				order = pairEvidence(mask, r.maskBits, r.lob, before[r.slots.data:r.slots.kept], row[r.slots.data:r.slots.kept])
+			}
 		}
 		if order == "" {
 			continue
@@ -202,45 +208,94 @@ func (r *reader) learn(rows [][]change.Value) {
 	}
 }
 
-// addGroup reads all rows of one sequence and pairs them: a before-image belongs to the update whose key columns it shares, else to the
-// next update without one (its key changed). Rows that hand-replayed changes have doubled stay as many as they are.
-func (r *reader) addGroup(ctx context.Context, page *source.Page, sequence string) error {
-	events, befores, err := r.readGroup(ctx, page, sequence)
-	if err != nil {
-		return err
+// beside is the before-image of rows[i], nil where none or more than the two have its sequence.
+func (r *reader) beside(rows [][]change.Value, i int) (before []change.Value) {
+	others := 0
+	for j := max(0, i-2); j < min(len(rows), i+3); j++ {
+		if j != i && r.sameSequence(rows[j], rows[i]) {
+			before = rows[j]
+			others++
+		}
 	}
+	if others != 1 || !r.isBefore(before) {
+		return nil
+	}
+	return before
+}
+
+// addGroup turns the rows of one sequence into events: a before-image belongs to the update whose key columns it shares, else to the
+// next update without one (its key changed). Rows that hand-replayed changes have doubled stay as many as they are.
+func (r *reader) addGroup(ctx context.Context, page *source.Page, group [][]change.Value) error {
+	switch {
+	case len(group) == 1 && r.met(group[0]) && !r.isBefore(group[0]):
+		return r.addRow(page, group[0], nil)
+	case len(group) == 2 && r.isPair(group[0], group[1]):
+		return r.addRow(page, group[1], group[0])
+	case len(group) == 2 && r.isPair(group[1], group[0]):
+		return r.addRow(page, group[0], group[1])
+	}
+	events, befores := r.split(group)
+	if r.filtered() && len(events) > 0 && len(befores) > 0 {
+		whole, err := r.readGroup(ctx, page, r.sequenceOf(group[0])) // with the rows that were left out, which may be the before-images' own
+		if err != nil {
+			return err
+		}
+		events, befores = r.split(whole)
+	}
+	if len(events) == 0 && !r.filtered() {
+		r.orphan(page, r.sequenceOf(group[0]))
+		return nil
+	}
+	return r.addPaired(page, events, befores)
+}
+
+func (r *reader) addPaired(page *source.Page, events, befores [][]change.Value) error {
 	pairs := r.pair(events, befores)
 	for i, row := range events {
-		if r.filtered() && row[r.slots.marker].Num == 0 {
+		if !r.met(row) {
 			continue // paired all the same: its before-image is nobody else's
 		}
-		if err := r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, pairs[i])); err != nil {
+		if err := r.addRow(page, row, pairs[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) readGroup(ctx context.Context, page *source.Page, sequence string) (events, befores [][]change.Value, err error) {
-	rows, err := r.q.group.Query(ctx, sequence)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		row := page.Arena.Values(r.groupWidth())
-		if err := rows.Scan(row, &page.Arena); err != nil {
-			if err = r.keepBad(row, err); err != nil {
-				return nil, nil, err
-			}
-		}
-		if op, err := r.operation(row[:r.slots.data]); err == nil && op == change.OpBefore {
+// isPair tells that two rows of one sequence are an update with its before-image. Behind a filter there may be more of them, and only the key tells.
+func (r *reader) isPair(before, update []change.Value) bool {
+	return r.isBefore(before) && r.isUpdate(update) && (!r.filtered() || r.met(update) && r.sameKey(before[r.slots.data:], update[r.slots.data:]))
+}
+
+// met tells that a row meets the filter.
+func (r *reader) met(row []change.Value) bool { return !r.filtered() || row[r.slots.kept].Num != 0 }
+
+func (r *reader) split(group [][]change.Value) (events, befores [][]change.Value) {
+	for _, row := range group {
+		if r.isBefore(row) {
 			befores = append(befores, row)
 		} else {
 			events = append(events, row)
 		}
 	}
-	return events, befores, rows.Err()
+	return events, befores
+}
+
+// readGroup reads all rows of one sequence.
+func (r *reader) readGroup(ctx context.Context, page *source.Page, sequence string) (group [][]change.Value, err error) {
+	rows, err := r.q.group.Query(ctx, sequence)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		row := page.Arena.Values(r.width())
+		if err := r.keepBad(row, rows.Scan(row, &page.Arena)); err != nil {
+			return nil, err
+		}
+		group = append(group, row)
+	}
+	return group, rows.Err()
 }
 
 // pair gives every update its before-image, or nil; result parallel to events.
@@ -248,14 +303,14 @@ func (r *reader) pair(events, befores [][]change.Value) [][]change.Value {
 	out, used := make([][]change.Value, len(events)), make([]bool, len(befores))
 	take := func(i int, fits func(before []change.Value) bool) {
 		for j, b := range befores {
-			if image := b[r.slots.data:r.slots.marker]; out[i] == nil && !used[j] && fits(image) {
-				out[i], used[j] = image, true
+			if out[i] == nil && !used[j] && fits(b) {
+				out[i], used[j] = b, true
 			}
 		}
 	}
 	for i, row := range events {
 		if r.isUpdate(row) {
-			take(i, func(before []change.Value) bool { return r.sameKey(before, row[r.slots.data:]) })
+			take(i, func(before []change.Value) bool { return r.sameKey(before[r.slots.data:], row[r.slots.data:]) })
 		}
 	}
 	for i, row := range events {
@@ -266,9 +321,12 @@ func (r *reader) pair(events, befores [][]change.Value) [][]change.Value {
 	return out
 }
 
-func (r *reader) isUpdate(row []change.Value) bool {
-	op, err := r.operation(row[:r.slots.data])
-	return err == nil && op == change.OpUpdate
+func (r *reader) isUpdate(row []change.Value) bool { return r.is(row, change.OpUpdate) }
+func (r *reader) isBefore(row []change.Value) bool { return r.is(row, change.OpBefore) }
+
+func (r *reader) is(row []change.Value, wanted change.Op) bool {
+	op, err := r.operation(row)
+	return err == nil && op == wanted
 }
 
 // sameKey compares the key columns of two rows as they were read.

@@ -5,40 +5,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
 
-// Page reads one page: it looks how far the next rows reach and reads the joined rows up to that sequence, so that neither rows of equal
-// sequence nor a before/update pair are ever split (I7).
+// Page reads one page: the next rows in order, up to the last sequence that is surely complete, so that neither rows of equal sequence nor a
+// before/update pair are ever split (I7).
 func (l *Layout) Page(ctx context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
-	page, err := readerOf(t).page(ctx, after, upto, limit)
+	r := readerOf(t)
+	page, err := r.page(ctx, after, upto, limit)
+	if err == nil {
+		r.tellOrphans(page)
+	}
 	return page, source.FilterFault(t, err)
 }
 
 func (r *reader) page(ctx context.Context, after, upto change.Position, limit int) (*source.Page, error) {
+	if r.filtered() {
+		return r.filteredPage(ctx, after, upto, limit)
+	}
 	page := &source.Page{}
-	r.bad = nil
+	limit = r.fitting(limit) + 1 // the sequence of the last one may go on behind it
+	whole, err := r.readRows(ctx, page, string(after), string(upto), int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	if len(r.rows) == limit {
+		page.More, whole = true, false
+	}
+	return page, r.build(ctx, page, whole)
+}
+
+func (r *reader) filteredPage(ctx context.Context, after, upto change.Position, limit int) (*source.Page, error) {
+	page := &source.Page{}
 	reach, err := r.reach(ctx, after, upto, r.fitting(limit))
 	if err != nil || reach.rows == 0 {
 		return page, err
 	}
-	if page.More = reach.more; r.filtered() {
-		page.Passed = reach.newest
+	page.More, page.Passed = reach.more, reach.newest
+	whole, err := r.readRows(ctx, page, string(after), string(reach.upto))
+	if err == nil {
+		err = r.build(ctx, page, whole)
 	}
-	rows, err := r.readRows(ctx, page, after, reach.upto)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.addBefores(ctx, page, rows, after); err != nil {
-		return nil, err
-	}
-	if err := r.build(ctx, page, rows); err != nil {
-		return nil, err
-	}
-	return page, r.checkOrphans(ctx, page, after, reach.upto)
+	return page, r.checkLeftOut(ctx, page, after, reach.upto)
 }
 
 // reach is the range of a page.
@@ -78,81 +94,32 @@ func (r *reader) fitting(limit int) int {
 	return max(1, min(limit, r.mostBytes()/r.rowBytes))
 }
 
-// readRows scans joined rows until the result or the byte limit ends. At the byte limit it drops the last, perhaps unfinished, group.
-func (r *reader) readRows(ctx context.Context, page *source.Page, after, upto change.Position) (batch [][]change.Value, err error) {
-	rows, err := r.q.page.Query(ctx, string(after), string(upto), string(after), string(upto))
+// readRows scans rows until the result or the byte limit ends. The last sequence may not be whole at the byte limit.
+func (r *reader) readRows(ctx context.Context, page *source.Page, args ...any) (whole bool, err error) {
+	r.rows, r.bad = r.rows[:0], nil
+	rows, err := r.q.page.Query(ctx, args...)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	scratch := make([]change.Value, r.pageWidth())
+	width := r.width()
 	for rows.Next() {
-		if err := r.keepBad(scratch, rows.Scan(scratch, &page.Arena)); err != nil {
+		row := page.Arena.Values(width)
+		if err := r.keepBad(row, rows.Scan(row, &page.Arena)); err != nil {
 			page.Failed = err
-			return r.dropGroup(batch, scratch), nil
+			r.dropGroup(row)
+			return true, nil
 		}
-		batch = append(batch, r.keep(scratch, &page.Arena))
+		r.rows = append(r.rows, row)
 		if page.Arena.Size() > r.mostBytes() {
 			page.More, page.Cut = true, true
-			r.rowBytes = page.Arena.Size()/len(batch) + 1
-			return r.dropLastGroup(batch), nil
+			break
 		}
 	}
-	if len(batch) > 0 {
-		r.rowBytes = page.Arena.Size()/len(batch) + 1
+	if len(r.rows) > 0 {
+		r.rowBytes = page.Arena.Size()/len(r.rows) + 1
 	}
-	return batch, rows.Err()
-}
-
-// addBefores reads the before-images of a wide table and puts them behind their rows.
-func (r *reader) addBefores(ctx context.Context, page *source.Page, batch [][]change.Value, after change.Position) error {
-	if r.q.befores == nil || len(batch) == 0 {
-		return nil
-	}
-	rows, err := r.q.befores.Query(ctx, string(after), r.sequenceOf(batch[len(batch)-1]))
-	if err != nil {
-		return err
-	}
-	images := make(map[string][]change.Value)
-	for rows.Next() {
-		image := page.Arena.Values(r.slots.before - r.slots.data)
-		if err := r.keepBadAt(image[0], rows.Scan(image, &page.Arena)); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		images[string(image[0].Raw)] = image[1:]
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
-	}
-	for i, row := range batch {
-		if len(row) <= r.slots.marker {
-			continue
-		}
-		before := images[r.sequenceOf(row)]
-		if before == nil {
-			return fault.New(fault.Retry, r.where(), errors.New("a before-image vanished while it was read"), "")
-		}
-		batch[i] = append(append(page.Arena.Values(len(row) + len(before))[:0], row...), before...)
-	}
-	return nil
-}
-
-// keep copies a scanned row into the arena, without the columns of a before-image that is not there.
-func (r *reader) keep(scratch []change.Value, arena *change.Arena) []change.Value {
-	if scratch[r.slots.marker].Kind == change.KindNull {
-		scratch = scratch[:r.slots.marker]
-	}
-	row := arena.Values(len(scratch))
-	copy(row, scratch)
-	return row
-}
-
-// beforeOf is the before-image of a kept row, nil without one.
-func (r *reader) beforeOf(row []change.Value) []change.Value {
-	if len(row) <= r.slots.marker {
-		return nil
-	}
-	return row[r.slots.before:]
+	return !page.Cut, rows.Err()
 }
 
 func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slots.sequence].Raw) }
@@ -188,42 +155,39 @@ func (r *reader) poison(row []change.Value, err error) error {
 	return fault.New(fault.Poison, fmt.Sprintf("%s, change sequence %s", r.where(), r.sequenceOf(row)), err, "")
 }
 
-// dropGroup removes the rows at the end that share the sequence of a failed row.
-func (r *reader) dropGroup(batch [][]change.Value, failed []change.Value) [][]change.Value {
-	for len(batch) > 0 && r.sameSequence(batch[len(batch)-1], failed) {
-		batch = batch[:len(batch)-1]
+// dropGroup removes the rows at the end that share the sequence of a row.
+func (r *reader) dropGroup(row []change.Value) {
+	n := len(r.rows)
+	for n > 0 && r.sameSequence(r.rows[n-1], row) {
+		n--
 	}
-	return batch
+	r.rows = r.rows[:n]
 }
 
-// dropLastGroup leaves out the last sequence unless it is the only one: then build reads that group whole.
-func (r *reader) dropLastGroup(batch [][]change.Value) [][]change.Value {
-	rest := r.dropGroup(batch, batch[len(batch)-1])
-	if len(rest) == 0 {
-		return batch[:1]
+// build turns rows into events, sequence by sequence. The last one is left out where it may not be whole, unless it is the only one: then it is
+// read anew.
+func (r *reader) build(ctx context.Context, page *source.Page, whole bool) error {
+	if n := len(r.rows); !whole && n > 0 {
+		only := r.rows[0]
+		if r.dropGroup(r.rows[n-1]); len(r.rows) == 0 {
+			group, err := r.readGroup(ctx, page, r.sequenceOf(only))
+			if err != nil {
+				return r.stopAt(page, err)
+			}
+			r.rows = append(r.rows, group...)
+		}
 	}
-	return rest
-}
-
-// build turns rows into events. A sequence with several rows is paired from its own complete group, because the join multiplies it.
-func (r *reader) build(ctx context.Context, page *source.Page, rows [][]change.Value) error {
-	r.learn(rows)
-	page.Events = make([]change.Event, 0, len(rows))
-	for i := 0; i < len(rows); {
-		next := i + 1
-		for next < len(rows) && r.sameSequence(rows[next], rows[i]) {
-			next++
+	r.learn(r.rows)
+	page.Events = make([]change.Event, 0, len(r.rows))
+	for rest := r.rows; len(rest) > 0 && page.Failed == nil; {
+		n := 1
+		for n < len(rest) && r.sameSequence(rest[n], rest[0]) {
+			n++
 		}
-		var err error
-		if next-i > 1 || page.Cut && len(rows) == 1 {
-			err = r.addGroup(ctx, page, r.sequenceOf(rows[i]))
-		} else {
-			err = r.addRow(page, rows[i])
-		}
-		if err != nil {
+		if err := r.addGroup(ctx, page, rest[:n]); err != nil {
 			return r.stopAt(page, err)
 		}
-		i = next
+		rest = rest[n:]
 	}
 	return nil
 }
@@ -237,13 +201,37 @@ func (r *reader) stopAt(page *source.Page, err error) error {
 	return nil
 }
 
-func (r *reader) addRow(page *source.Page, row []change.Value) error {
-	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.marker]), r.image(&page.Arena, r.beforeOf(row)))
+func (r *reader) addRow(page *source.Page, row, before []change.Value) error {
+	if before != nil {
+		before = before[r.slots.data:r.slots.kept]
+	}
+	return r.addEvent(page, row[:r.slots.data], r.image(&page.Arena, row[r.slots.data:r.slots.kept]), r.image(&page.Arena, before))
 }
 
-// checkOrphans compares the number of rows in the page's range with what was read: the join does not show a before-image without update, and it
-// must not vanish (I3). It counts after the reading, so that rows that come meanwhile can only raise a question, not answer one.
-func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upto change.Position) error {
+// orphan applies the policy to a before-image without update, which must not vanish (I3).
+func (r *reader) orphan(page *source.Page, sequence string) {
+	if r.layout.options.Orphans == OrphanSkip {
+		if page.Skip(skippedOrphan, 1); page.Skipped[skippedOrphan] == 1 {
+			r.firstOrphan = sequence
+		}
+		return
+	}
+	page.Failed = fault.New(fault.Poison, r.where(), fmt.Errorf("before-image without update at change sequence %s", sequence),
+		"repair the row, or set source.qlik.orphan_before_image: skip")
+}
+
+const skippedOrphan = "orphan_before_image"
+
+func (r *reader) tellOrphans(page *source.Page) {
+	if n := page.Skipped[skippedOrphan]; n > 0 {
+		r.layout.log.Warn("before-images without update left out", "table", r.table.ID.String(), "rows", n, "first", r.firstOrphan)
+	}
+}
+
+// checkLeftOut counts what a filter has left out of a page's range, and looks whether a before-image there stands alone: the rows at hand do not
+// tell it from one whose update was left out. It counts after the reading, so that rows that come meanwhile can only raise a question, not
+// answer one.
+func (r *reader) checkLeftOut(ctx context.Context, page *source.Page, after, upto change.Position) error {
 	if page.Failed != nil || page.Cut {
 		page.Passed = ""
 		if len(page.Events) == 0 {
@@ -263,7 +251,7 @@ func (r *reader) checkOrphans(ctx context.Context, page *source.Page, after, upt
 		return err
 	}
 	events, befores := row[0].Num-row[1].Num, row[1].Num
-	if left := events - int64(len(page.Events)); r.filtered() && left > 0 {
+	if left := events - int64(len(page.Events)); left > 0 {
 		page.Skip(source.SkippedFilter, int(left)) // their before-images are left out with them
 	}
 	if befores <= pairs {
@@ -279,18 +267,14 @@ func (r *reader) takeOrphans(ctx context.Context, page *source.Page, after, upto
 	if err != nil || len(orphans) == 0 {
 		return err
 	}
-	if r.layout.options.Orphans == OrphanSkip {
-		r.layout.log.Warn("before-images without update left out", "table", r.table.ID.String(), "rows", len(orphans), "first", string(orphans[0]))
-		page.Skip("orphan_before_image", len(orphans))
-		return nil
-	}
-	for i := range page.Events {
-		if page.Events[i].Position >= orphans[0] {
-			page.Events = page.Events[:i]
-			break
+	for i, sequence := range orphans {
+		if r.layout.options.Orphans != OrphanSkip {
+			n, _ := slices.BinarySearchFunc(page.Events, sequence, func(ev change.Event, p change.Position) int { return strings.Compare(string(ev.Position), string(p)) })
+			page.Events = page.Events[:n]
+		}
+		if r.orphan(page, string(orphans[i])); page.Failed != nil {
+			return nil
 		}
 	}
-	page.Failed = fault.New(fault.Poison, r.where(), fmt.Errorf("before-image without update at change sequence %s", orphans[0]),
-		"repair the row, or set source.qlik.orphan_before_image: skip")
 	return nil
 }

@@ -27,17 +27,18 @@ type reader struct {
 
 	// Pages of one table are read one after the other.
 	rowBytes int                       // what a row of the last page took
+	rows     [][]change.Value          // of this page, as they were read
 	bad      map[change.Position]error // rows of this page that could not be decoded: see source.Captured.KeepBad
+
+	firstOrphan string // before-image that this page left out
 }
 
 // slots are the places of the header columns in a result row; -1 where the change table lacks one.
 type slots struct {
 	sequence, oper, mask, streamPosition, operation, transactionID, timestamp int
 
-	data   int // first data column
-	marker int // sequence of the before-image, NULL without one
-	before int // first data column of the before-image
-	end    int
+	data int // first data column
+	kept int // whether the row meets the filter, where there is one; the end of the data columns in any case
 }
 
 // newReader compiles the reader of a table whose columns may be those of an earlier structure.
@@ -85,20 +86,15 @@ func (r *reader) placeSlots(columns int) {
 		sequence: place(r.h.sequence), oper: place(r.h.oper), mask: place(r.h.mask), streamPosition: place(r.h.streamPosition),
 		operation: place(r.h.operation), transactionID: place(r.h.transactionID), timestamp: place(r.h.timestamp),
 	}
-	r.slots.data = n
-	r.slots.marker = n + columns
-	r.slots.before = r.slots.marker + 1
-	if r.slots.end = r.slots.before; r.q.befores == nil {
-		r.slots.end += columns
-	}
+	r.slots.data, r.slots.kept = n, n+columns
 }
 
-func (r *reader) pageWidth() int { return r.slots.end }
-func (r *reader) groupWidth() int {
+// width is the number of columns of a page's and a group's rows.
+func (r *reader) width() int {
 	if r.filtered() {
-		return r.slots.marker + 1
+		return r.slots.kept + 1
 	}
-	return r.slots.marker
+	return r.slots.kept
 }
 
 func (r *reader) filtered() bool { return r.captured.Filter != "" }

@@ -1,7 +1,6 @@
 package qlikct
 
 import (
-	"fmt"
 	"strings"
 
 	"ctbridge/bridge/change"
@@ -10,9 +9,8 @@ import (
 
 // statements are the compiled queries of one change table. Their texts never change, whatever the positions (case 85).
 type statements struct {
-	bound     source.Statement // after, upto, limit: newest sequence among the next rows, and their number
-	page      source.Statement // after, upto, after, upto: events with their before-images, by left self-join
-	befores   source.Statement // after, upto: before-images in order; only for tables too wide for the join to show them
+	bound     source.Statement // after, upto, limit: newest sequence among the next rows, and their number; only with a filter
+	page      source.Statement // after, upto, limit: the next rows in order, before-images included; with a filter without limit, and those that it leaves out
 	group     source.Statement // position: all rows of one sequence, before-images included; with a filter each says whether it meets it
 	positions source.Statement // after, upto
 	count     source.Statement // after, upto
@@ -83,11 +81,9 @@ func (b *builder) headerColumns() []*change.Column {
 }
 
 // selectList writes the header columns and data columns of an alias and collects their result columns.
-func (b *builder) selectList(alias string, withHeaders bool) (list []string, columns []change.Column) {
-	if withHeaders {
-		for _, c := range b.headerColumns() {
-			list, columns = append(list, b.column(alias, c)), append(columns, *c)
-		}
+func (b *builder) selectList(alias string) (list []string, columns []change.Column) {
+	for _, c := range b.headerColumns() {
+		list, columns = append(list, b.column(alias, c)), append(columns, *c)
 	}
 	for i := range b.data {
 		list, columns = append(list, b.column(alias, &b.data[i])), append(columns, b.data[i])
@@ -95,41 +91,29 @@ func (b *builder) selectList(alias string, withHeaders bool) (list []string, col
 	return list, columns
 }
 
-// mostResultColumns is what every product returns in one result: PostgreSQL 1664, SQLite 2000, the others 4096.
-const mostResultColumns = 1600
-
-// wide tells that a result cannot hold the columns of both images.
-func (b *builder) wide() bool { return 2*len(b.data)+len(b.headerColumns())+1 > mostResultColumns }
-
-// beforesQuery reads the before-images of a wide table, which the join only tells of.
-func (b *builder) beforesQuery() (string, []change.Column) {
-	list, columns := b.selectList("l", false)
-	list, columns = append([]string{b.column("l", b.h.sequence)}, list...), append([]change.Column{*b.h.sequence}, columns...)
-	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l") +
-		" ORDER BY " + b.sequence("l")
-	return text, columns
-}
-
-// pageQuery joins every event of the range with its before-image: left everything but before-images, right the before-image of the
-// same sequence. The range stands on both sides, so that either can be read along the index.
+// pageQuery reads the rows of a range in order. A before-image has the sequence of its update, so that the two are neighbours and the left
+// self-join on the sequence is a merge that the reader does: the server walks the index once. With a filter each row says whether it meets it, and
+// before-images come whether they do or not.
 func (b *builder) pageQuery() (string, []change.Column) {
-	list, columns := b.selectList("l", true)
-	list, columns = append(list, b.column("r", b.h.sequence)), append(columns, *b.h.sequence)
-	if !b.wide() {
-		before, beforeColumns := b.selectList("r", false)
-		list, columns = append(list, before...), append(columns, beforeColumns...)
+	list, columns := b.selectList("l")
+	from, where, limit := b.table, "", ""
+	if b.filter == "" {
+		where = b.between("l")
+		limit = " " + b.dialect.Limit(b.param(source.ArgInt))
+	} else {
+		list, columns, from = append(list, "l."+keptName), append(columns, keptColumn), b.judged()
+		where = b.between("l") + " AND (l." + keptName + " = 1 OR " + b.isBefore("l") + ")"
 	}
-	join := "r.%s = l.%s AND %s AND %s"
-	seq := b.dialect.Quote(b.h.sequence.Name)
-	on := fmt.Sprintf(join, seq, seq, b.isBefore("r"), b.between("r"))
-	where := b.between("l") + " AND " + b.isEvent("l")
-	text := "SELECT " + strings.Join(list, ", ") + " FROM " + b.kept + " l LEFT JOIN " + b.table + " r ON " + on +
-		" WHERE " + where + " ORDER BY " + b.sequence("l")
-	return text, columns
+	return "SELECT " + strings.Join(list, ", ") + " FROM " + from + " l WHERE " + where + " ORDER BY " + b.sequence("l") + limit, columns
 }
 
-// boundQuery looks how far the next rows reach. It bounds both sides of the page's join: a planner that may read the right side to the end of the
-// table for a page of the left one, does. An index on the sequence answers it alone.
+// judged stands for the table with one more column that says whether a row meets the filter.
+func (b *builder) judged() string {
+	return "(SELECT t.*, CASE WHEN (" + b.filter + ") THEN 1 ELSE 0 END AS " + keptName + " FROM " + b.table + " t)"
+}
+
+// boundQuery looks how far the next rows reach, so that a page behind a filter that lets little through ends all the same. An index on the sequence
+// answers it alone.
 func (b *builder) boundQuery() (string, []change.Column) {
 	seq := b.dialect.Quote(b.h.sequence.Name)
 	inner := "SELECT " + b.sequence("l") + " AS " + seq + " FROM " + b.table + " l WHERE " + b.between("l") +
@@ -140,17 +124,19 @@ func (b *builder) boundQuery() (string, []change.Column) {
 }
 
 func (b *builder) groupQuery() (string, []change.Column) {
-	list, columns := b.selectList("l", true)
+	list, columns := b.selectList("l")
 	from := b.table
 	if b.filter != "" {
-		list, columns = append(list, "l."+keptName), append(columns, change.Column{Name: keptName, Type: change.Type{Kind: change.Int8}})
-		from = "(SELECT t.*, CASE WHEN (" + b.filter + ") THEN 1 ELSE 0 END AS " + keptName + " FROM " + b.table + " t)"
+		list, columns, from = append(list, "l."+keptName), append(columns, keptColumn), b.judged()
 	}
 	text := "SELECT " + strings.Join(list, ", ") + " FROM " + from + " l WHERE " + b.sequence("l") + " = " + b.param(source.ArgText)
 	return text, columns
 }
 
-var countColumn = change.Column{Name: "n", Type: change.Type{Kind: change.Int8}}
+var (
+	countColumn = change.Column{Name: "n", Type: change.Type{Kind: change.Int8}}
+	keptColumn  = change.Column{Name: keptName, Type: change.Type{Kind: change.Int8}}
+)
 
 func (b *builder) positionsQuery() (string, []change.Column) {
 	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.kept + " l WHERE " + b.between("l") + " AND " + b.isEvent("l") +
@@ -218,9 +204,7 @@ func newStatements(engine source.Engine, t *source.Captured, data []change.Colum
 		text, columns := query(newBuilder(engine, t, data, h))
 		return engine.Prepare(text, columns)
 	}
-	b := newBuilder(engine, t, nil, h)
 	s := statements{
-		bound:     prepare((*builder).boundQuery),
 		page:      prepare((*builder).pageQuery),
 		group:     prepare((*builder).groupQuery),
 		positions: prepare((*builder).positionsQuery),
@@ -230,9 +214,9 @@ func newStatements(engine source.Engine, t *source.Captured, data []change.Colum
 		peek:      prepare((*builder).peekQuery),
 		oldest:    prepare((*builder).oldestQuery),
 	}
-	if b.data = data; b.wide() {
-		s.befores = prepare((*builder).beforesQuery)
+	if t.Filter != "" {
+		s.bound = prepare((*builder).boundQuery)
 	}
-	s.newest = b.newestArm()
+	s.newest = newBuilder(engine, t, nil, h).newestArm()
 	return s
 }

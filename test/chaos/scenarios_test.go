@@ -19,7 +19,7 @@ const (
 // Texts in the statements of the bridge, by which a proxy knows the moment.
 const (
 	discovery = "pg_attribute"
-	reading   = "l LEFT JOIN"
+	reading   = "LIMIT $3" // pages alone have three arguments
 )
 
 func scenarios() []scenario {
