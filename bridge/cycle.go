@@ -36,6 +36,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	}
 	events := r.source.Read(stop, window)
 	defer events.Close()
+	events.Kept = r.kept.inUse
 	var p progress
 	var held *change.Event // whether it is the last of its transaction is known only when the next one is seen (I4)
 	r.passFailed = nil

@@ -57,6 +57,14 @@ func (r *Runner) mayKeep(ev *change.Event, last bool) bool {
 	return r.options.BadRows.Topic != "" && !last && len(ev.TransactionID) > 0 && ev.Position != r.handed
 }
 
+// inUse is the row that waits here, nil when none does.
+func (k *kept) inUse() *change.Event {
+	if k.table == nil {
+		return nil
+	}
+	return k.event
+}
+
 // holds tells that rows of a table wait here.
 func (k *kept) holds(t *table) bool {
 	return k.table != nil && (k.table == t || slices.ContainsFunc(k.behind, func(s skippedRow) bool { return s.table == t }))

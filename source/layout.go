@@ -70,25 +70,6 @@ type Discovery struct {
 	Problems []*change.TableError
 }
 
-// Page is a run of events of one table. Its events and their bytes live as long as it does.
-type Page struct {
-	Events []change.Event
-	More   bool // rows may remain up to the asked position
-	Cut    bool // it ended at its byte limit
-	Arena  change.Arena
-	// Passed is where reading goes on where a filter may have left rows out: every row up to it is an event of the page or was left out. Empty where
-	// no filter is in force, or where the last event tells.
-	Passed change.Position
-	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
-	Skipped map[string]int
-	// Failed is the error that ended the page early: the event after the last one cannot be read (fault.Poison). The events before it
-	// are good, or with Captured.KeepBad bad ones; what cannot even be put in order always ends the page.
-	Failed error
-}
-
-// DefaultPageBytes bounds the memory of one page (I10).
-const DefaultPageBytes = 8 << 20
-
 // Rememberer is a layout that learns something of its data which must outlive a restart.
 type Rememberer interface {
 	Memory() []byte // nil when nothing is known yet
@@ -101,17 +82,6 @@ type Clocked interface {
 	Applied(ctx context.Context) (upto change.Position, ok bool, err error)
 	// Closed gives the end of the newest closed change-data partition as a position.
 	Closed(ctx context.Context) (upto change.Position, ok bool, err error)
-}
-
-// SkippedFilter is the policy under which rows are counted that a filter leaves out.
-const SkippedFilter = "filter"
-
-// Skip counts rows that a policy left out of the page.
-func (p *Page) Skip(policy string, n int) {
-	if p.Skipped == nil {
-		p.Skipped = make(map[string]int)
-	}
-	p.Skipped[policy] += n
 }
 
 // Historian is a layout whose control tables tell at which position a table's structure changed.

@@ -23,7 +23,10 @@ type Merge struct {
 	skips  map[change.TableID]map[string]int
 	// Quiet is called between pages of which a filter has left out everything: reading goes on for long then without an event. nil = nobody asks. Its error
 	// ends the merge.
-	Quiet  func() error
+	Quiet func() error
+	// Kept gives an event that is still used after the next one was asked for, nil for none. nil = there never is one.
+	Kept   func() *change.Event
+	spent  []*Page // used up in the last call of Next: their last events may still be in use
 	passed map[change.TableID]change.Position // by table with a filter: rows up to there were given or left out
 }
 
@@ -78,7 +81,10 @@ func (m *Merge) start() error {
 
 // Next gives the next event in order, nil at the end. A table that fails leaves the merge with a *change.TableError from Failures; an error
 // returned here ends the merge.
+//
+// An event may be used until the call after the next one.
 func (m *Merge) Next() (*change.Event, error) {
+	m.reuse()
 	switch {
 	case m.last == nil:
 		if err := m.start(); err != nil {
@@ -98,6 +104,17 @@ func (m *Merge) Next() (*change.Event, error) {
 	return m.last.event(), nil
 }
 
+// reuse gives the memory of used up pages to the next ones.
+func (m *Merge) reuse() {
+	for i, page := range m.spent {
+		if m.Kept == nil || !page.has(m.Kept()) {
+			page.release()
+		}
+		m.spent[i] = nil
+	}
+	m.spent = m.spent[:0]
+}
+
 // move takes the cursor that gave the last event to its next one.
 func (m *Merge) move() error {
 	c := m.last
@@ -107,6 +124,7 @@ func (m *Merge) move() error {
 		return nil
 	}
 	heap.Pop(&m.heads)
+	m.spent = append(m.spent, c.page)
 	if m.ended(c) {
 		return nil
 	}
@@ -224,10 +242,11 @@ func (m *Merge) Drop(id change.TableID) {
 	}
 }
 
-// Close ends the reading and waits for it.
+// Close ends the reading and waits for it. No event may be used any more but the kept one.
 func (m *Merge) Close() {
 	m.cancel()
 	m.work.Wait()
+	m.reuse()
 }
 
 // fetch reads the cursor's next page in the background.

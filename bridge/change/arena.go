@@ -1,16 +1,34 @@
 package change
 
-// Arena holds the bytes and values of one page, so that reading a row allocates nothing of its own. It is never reset while
-// an event of its page is in use; a new page takes a new arena (or one whose page has been published).
+import "sync"
+
+// Arena holds the bytes and values of one page, so that reading a row allocates nothing of its own. What it hands out lives until Release; an
+// arena that is never released is left to the garbage collector. The zero Arena is ready.
 type Arena struct {
 	bytes  []byte
 	values []Value
 	size   int
+
+	byteChunks  []*byteChunk // in use, for Release
+	valueChunks []*valueChunk
 }
 
 const (
+	firstBytes  = 2 << 10 // small pages are the rule while little happens
+	firstValues = 64
 	arenaBytes  = 64 << 10
 	arenaValues = 4096
+)
+
+type (
+	byteChunk  [arenaBytes]byte
+	valueChunk [arenaValues]Value
+)
+
+// Chunks are used again by the next pages of whatever table.
+var (
+	byteChunks  = sync.Pool{New: func() any { return new(byteChunk) }}
+	valueChunks = sync.Pool{New: func() any { return new(valueChunk) }}
 )
 
 // Copy keeps b in the arena and returns the kept bytes. An empty b gives an empty, non-nil slice.
@@ -30,7 +48,7 @@ func (a *Arena) CopyString(s string) []byte {
 // Make returns n bytes of the arena, capacity n, content undefined.
 func (a *Arena) Make(n int) []byte {
 	if cap(a.bytes)-len(a.bytes) < n {
-		a.bytes = make([]byte, 0, max(n, arenaBytes))
+		a.moreBytes(n)
 	}
 	start := len(a.bytes)
 	a.bytes = a.bytes[:start+n]
@@ -38,10 +56,22 @@ func (a *Arena) Make(n int) []byte {
 	return a.bytes[start : start+n : start+n]
 }
 
+func (a *Arena) moreBytes(n int) {
+	switch {
+	case a.bytes == nil && n <= firstBytes:
+		a.bytes = make([]byte, 0, firstBytes)
+	case n <= arenaBytes:
+		chunk := byteChunks.Get().(*byteChunk)
+		a.byteChunks, a.bytes = append(a.byteChunks, chunk), chunk[:0]
+	default:
+		a.bytes = make([]byte, 0, n)
+	}
+}
+
 // Values returns n NULL values of the arena.
 func (a *Arena) Values(n int) []Value {
 	if cap(a.values)-len(a.values) < n {
-		a.values = make([]Value, 0, max(n, arenaValues))
+		a.moreValues(n)
 	}
 	start := len(a.values)
 	a.values = a.values[:start+n]
@@ -49,8 +79,38 @@ func (a *Arena) Values(n int) []Value {
 	return a.values[start : start+n : start+n]
 }
 
+func (a *Arena) moreValues(n int) {
+	switch {
+	case a.values == nil && n <= firstValues:
+		a.values = make([]Value, 0, firstValues)
+	case n <= arenaValues:
+		chunk := valueChunks.Get().(*valueChunk)
+		a.valueChunks, a.values = append(a.valueChunks, chunk), chunk[:0]
+	default:
+		a.values = make([]Value, 0, n)
+	}
+}
+
 // valueSize is what a Value takes in memory on a 64-bit machine.
 const valueSize = 40
 
 // Size is how many bytes the arena has handed out: the memory that its page holds (I10).
 func (a *Arena) Size() int { return a.size }
+
+// Release gives the memory to other arenas: nothing that this one has handed out may be used any more. Values are NULL again then, and under
+// the race detector bytes are overwritten, so that tests see what uses them all the same.
+func (a *Arena) Release() {
+	for _, chunk := range a.byteChunks {
+		if overwrite {
+			for i := range chunk {
+				chunk[i] = '#'
+			}
+		}
+		byteChunks.Put(chunk)
+	}
+	for _, chunk := range a.valueChunks {
+		clear(chunk[:])
+		valueChunks.Put(chunk)
+	}
+	*a = Arena{byteChunks: a.byteChunks[:0], valueChunks: a.valueChunks[:0]}
+}

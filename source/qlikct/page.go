@@ -178,7 +178,7 @@ func (r *reader) build(ctx context.Context, page *source.Page, whole bool) error
 		}
 	}
 	r.learn(r.rows)
-	page.Events = make([]change.Event, 0, len(r.rows))
+	page.Room(len(r.rows))
 	for rest := r.rows; len(rest) > 0 && page.Failed == nil; {
 		n := 1
 		for n < len(rest) && r.sameSequence(rest[n], rest[0]) {

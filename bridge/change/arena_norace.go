@@ -1,0 +1,5 @@
+//go:build !race
+
+package change
+
+const overwrite = false
