@@ -58,8 +58,8 @@ func (p *Page) Room(n int) {
 // release gives the page's memory to others: neither its events nor anything that they point to may be used any more.
 func (p *Page) release() {
 	p.Arena.Release()
+	clear(p.Events)
 	if cap(p.Events) > smallPage {
-		clear(p.Events)
 		list := p.Events[:0]
 		eventLists.Put(&list)
 	}

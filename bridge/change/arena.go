@@ -9,6 +9,7 @@ type Arena struct {
 	values []Value
 	size   int
 
+	first       []byte       // a small page has no more
 	byteChunks  []*byteChunk // in use, for Release
 	valueChunks []*valueChunk
 }
@@ -59,7 +60,8 @@ func (a *Arena) Make(n int) []byte {
 func (a *Arena) moreBytes(n int) {
 	switch {
 	case a.bytes == nil && n <= firstBytes:
-		a.bytes = make([]byte, 0, firstBytes)
+		a.first = make([]byte, 0, firstBytes)
+		a.bytes = a.first
 	case n <= arenaBytes:
 		chunk := byteChunks.Get().(*byteChunk)
 		a.byteChunks, a.bytes = append(a.byteChunks, chunk), chunk[:0]
@@ -100,12 +102,9 @@ func (a *Arena) Size() int { return a.size }
 // Release gives the memory to other arenas: nothing that this one has handed out may be used any more. Values are NULL again then, and under
 // the race detector bytes are overwritten, so that tests see what uses them all the same.
 func (a *Arena) Release() {
+	spoil(a.first[:cap(a.first)])
 	for _, chunk := range a.byteChunks {
-		if overwrite {
-			for i := range chunk {
-				chunk[i] = '#'
-			}
-		}
+		spoil(chunk[:])
 		byteChunks.Put(chunk)
 	}
 	for _, chunk := range a.valueChunks {
@@ -113,4 +112,12 @@ func (a *Arena) Release() {
 		valueChunks.Put(chunk)
 	}
 	*a = Arena{byteChunks: a.byteChunks[:0], valueChunks: a.valueChunks[:0]}
+}
+
+func spoil(b []byte) {
+	if overwrite {
+		for i := range b {
+			b[i] = '#'
+		}
+	}
 }
