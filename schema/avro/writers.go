@@ -18,6 +18,8 @@ func writerOf(kind envelope.FormKind) program.Writer {
 		return writeString
 	case program.Text(kind) != nil:
 		return writeText
+	case kind == envelope.FormInt || kind == envelope.FormLong:
+		return writeNumber
 	case program.IntegerOf(kind) != nil:
 		return writeInteger
 	}
@@ -62,6 +64,14 @@ func writeInteger(dst []byte, s *program.Step, v *change.Value) ([]byte, error) 
 		return dst, err
 	}
 	return appendLong(dst, n), nil
+}
+
+// writeNumber is writeInteger for the numbers that most columns hold.
+func writeNumber(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	if v.Kind == change.KindInt && v.Num == int64(int32(v.Num)) {
+		return appendLong(dst, v.Num), nil
+	}
+	return writeInteger(dst, s, v)
 }
 
 // writeText writes a text form whose length is known only afterwards.

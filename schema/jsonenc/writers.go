@@ -1,6 +1,7 @@
 package jsonenc
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ func writerOf(kind envelope.FormKind) program.Writer {
 		return writeString
 	case program.Text(kind) != nil:
 		return writeQuoted
+	case kind == envelope.FormInt || kind == envelope.FormLong:
+		return writeWhole
 	case program.IntegerOf(kind) != nil:
 		return writeInteger
 	}
@@ -70,6 +73,14 @@ func writeInteger(dst []byte, s *program.Step, v *change.Value) ([]byte, error) 
 		return dst, err
 	}
 	return strconv.AppendInt(dst, n, 10), nil
+}
+
+// writeWhole is writeInteger for the numbers that most columns hold.
+func writeWhole(dst []byte, s *program.Step, v *change.Value) ([]byte, error) {
+	if v.Kind == change.KindInt && v.Num == int64(int32(v.Num)) {
+		return strconv.AppendInt(dst, v.Num, 10), nil
+	}
+	return writeInteger(dst, s, v)
 }
 
 func writeBoolean(dst []byte, _ *program.Step, v *change.Value) ([]byte, error) {
@@ -165,7 +176,7 @@ func appendString(dst, text []byte) ([]byte, error) {
 	dst = slices.Grow(dst, len(text)+2)
 	dst = append(dst, '"')
 	from := 0
-	for i := 0; i < len(text); {
+	for i := plain(text); i < len(text); {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
 			i++
@@ -187,6 +198,27 @@ func appendString(dst, text []byte) ([]byte, error) {
 		i += size
 	}
 	return append(append(dst, text[from:]...), '"'), nil
+}
+
+// plain gives the length of the part in front that needs no escape, about: eight characters at a time.
+func plain(text []byte) int {
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		if special(binary.LittleEndian.Uint64(text[i:])) {
+			break
+		}
+	}
+	return i
+}
+
+// special tells that one of eight bytes is below the space, a quote, a backslash or not ASCII. Each test leaves the high bit of a byte that meets it;
+// what a borrow adds to the byte above one that meets it does no harm.
+func special(w uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	control := w - ' '*ones
+	quote := (w ^ '"'*ones) - ones
+	backslash := (w ^ '\\'*ones) - ones
+	return (w|control|quote|backslash)&high != 0
 }
 
 func separatorEscape(r rune) string {

@@ -14,14 +14,15 @@ type Writer func(dst []byte, s *Step, v *change.Value) ([]byte, error)
 // Step is one instruction. The exported part is what a Writer may use; Scratch and Limbs are its own between calls.
 type Step struct {
 	// What every value needs lies together.
-	kind     kind
-	nullable bool
-	column   int
 	write    Writer
-	Integer  Integer // reads the number of an integer form
-	Text     Writer  // writes the text of a text form
-	literal  []byte
+	literal  []byte // stands before it
+	column   int
+	kind     kind
+	marked   bool // a mark stands before its value
+	nullable bool
 
+	Integer Integer // reads the number of an integer form
+	Text    Writer  // writes the text of a text form
 	Form    envelope.Form
 	Scratch []byte
 	Limbs   []uint64
@@ -38,7 +39,7 @@ type Step struct {
 type kind uint8
 
 const (
-	literal  kind = iota // fixed bytes
+	literal  kind = iota // fixed bytes alone: only the last step
 	column               // value of the image in force
 	computed             // value of a Getter
 	enter                // another image comes into force
@@ -51,8 +52,9 @@ const (
 // Builder collects the steps of one program.
 type Builder struct {
 	program Program
-	images  []int // indexes of the enter steps that are not left yet
-	divided int   // index of the divide step that is not over yet
+	before  []byte // literals that the next step takes along
+	images  []int  // indexes of the enter steps that are not left yet
+	divided int    // index of the divide step that is not over yet
 }
 
 // NewBuilder starts a program. null is what a missing value is written as; mark stands before a value that could have been missing, 0 where
@@ -62,25 +64,20 @@ func NewBuilder(null string, mark byte) *Builder {
 }
 
 // Literal adds fixed bytes.
-func (b *Builder) Literal(text string) {
-	steps := b.program.steps
-	if last := len(steps) - 1; last >= 0 && steps[last].kind == literal {
-		steps[last].literal = append(steps[last].literal, text...)
-		return
-	}
-	b.add(Step{kind: literal, literal: []byte(text)})
-}
+func (b *Builder) Literal(text string) { b.before = append(b.before, text...) }
 
 // Present adds what stands before the content of a nullable node that is never missing.
 func (b *Builder) Present(n *envelope.Node) {
-	if n.Nullable && b.program.mark != 0 {
+	if b.marks(n) {
 		b.Literal(string([]byte{b.program.mark}))
 	}
 }
 
+func (b *Builder) marks(n *envelope.Node) bool { return n.Nullable && b.program.mark != 0 }
+
 // Leaf adds one value of the tree. A constant is written at once: its errors come now.
 func (b *Builder) Leaf(n *envelope.Node, form envelope.Form, path string, write Writer) error {
-	s := Step{Form: form, Text: Text(form.Kind), Integer: IntegerOf(form.Kind), path: path, write: write, nullable: n.Nullable, absent: n.Absent}
+	s := Step{Form: form, Text: Text(form.Kind), Integer: IntegerOf(form.Kind), path: path, write: write, nullable: n.Nullable, marked: b.marks(n), absent: n.Absent}
 	switch {
 	case n.Constant != nil:
 		return b.constant(&s, n.Constant)
@@ -108,7 +105,7 @@ func (b *Builder) Divide(n *envelope.Node, path string) error {
 		return fmt.Errorf("%s: only a column of a row image can be split, and nothing can stand for its absence", path)
 	}
 	b.divided = len(b.program.steps)
-	b.add(Step{kind: divide, column: n.Column, nullable: n.Nullable, path: path})
+	b.add(Step{kind: divide, column: n.Column, nullable: n.Nullable, marked: b.marks(n), path: path})
 	return nil
 }
 
@@ -129,7 +126,7 @@ func (b *Builder) constant(s *Step, v *change.Value) error {
 // Enter begins the part of the program that a row image feeds; Leave ends it. A missing image writes null in its place.
 func (b *Builder) Enter(n *envelope.Node, path string) {
 	b.images = append(b.images, len(b.program.steps))
-	b.add(Step{kind: enter, image: n.Image, check: n.Check, nullable: n.Nullable, path: path})
+	b.add(Step{kind: enter, image: n.Image, check: n.Check, nullable: n.Nullable, marked: b.marks(n), path: path})
 }
 
 // Leave ends what the last Enter began.
@@ -146,10 +143,18 @@ func (b *Builder) Open() { b.add(Step{kind: open}) }
 // Close ends what the last Open began.
 func (b *Builder) Close() { b.add(Step{kind: shut}) }
 
-func (b *Builder) add(s Step) { b.program.steps = append(b.program.steps, s) }
+func (b *Builder) add(s Step) {
+	s.literal, b.before = b.before, nil
+	b.program.steps = append(b.program.steps, s)
+}
 
 // Program gives the finished program.
-func (b *Builder) Program() *Program { return &b.program }
+func (b *Builder) Program() *Program {
+	if len(b.before) > 0 {
+		b.add(Step{kind: literal})
+	}
+	return &b.program
+}
 
 // errNull is the error of a value that must not be missing.
 var errNull = errors.New("NULL in a field that is not nullable")

@@ -27,54 +27,36 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 	p.images, p.opened = p.images[:0], p.opened[:0]
 	var image []change.Value
 	var err error
-	for i := 0; i < len(p.steps); i++ {
-		s := &p.steps[i]
-		switch s.kind {
-		case literal:
+	steps := p.steps
+	for i := 0; i < len(steps); i++ {
+		s := &steps[i]
+		if len(s.literal) > 0 {
 			dst = append(dst, s.literal...)
-		case column:
-			if s.column >= len(image) {
-				return dst[:start], refuse(ev, s, fmt.Errorf("column %d of a row of %d", s.column, len(image)))
-			}
-			dst, err = p.leaf(dst, s, &image[s.column])
-		case computed:
+		}
+		var v *change.Value
+		switch {
+		case s.kind == column && s.column < len(image):
+			v = &image[s.column]
+		case s.kind == computed:
 			p.value = s.get(ev, &p.scratch)
-			dst, err = p.leaf(dst, s, &p.value)
-		case enter:
-			next := s.image(ev)
-			if s.check != nil {
-				if err = s.check(ev); err != nil {
-					break
-				}
+			v = &p.value
+		default:
+			var skip bool
+			if dst, image, skip, err = p.turn(dst, s, ev, image); err != nil {
+				return dst[:start], refuse(ev, s, err)
 			}
-			if next == nil {
-				dst, err = p.missing(dst, s)
+			if skip {
 				i = s.skip
-				break
 			}
-			p.images = append(p.images, image)
-			image = next
-			dst = p.marked(dst, s)
-		case divide:
-			if s.column >= len(image) {
-				return dst[:start], refuse(ev, s, fmt.Errorf("column %d of a row of %d", s.column, len(image)))
+			continue
+		}
+		if v.Kind <= change.KindAbsent {
+			dst, err = p.empty(dst, s, v)
+		} else {
+			if s.marked {
+				dst = append(dst, p.mark)
 			}
-			if image[s.column].HasContent() {
-				dst = p.marked(dst, s)
-				break
-			}
-			dst, err = p.missing(dst, s)
-			i = s.skip
-		case leave:
-			last := len(p.images) - 1
-			image, p.images = p.images[last], p.images[:last]
-		case open:
-			dst = append(dst, 0)
-			p.opened = append(p.opened, len(dst))
-		case shut:
-			last := len(p.opened) - 1
-			dst = CloseLength(dst, p.opened[last])
-			p.opened = p.opened[:last]
+			dst, err = s.write(dst, s, v)
 		}
 		if err != nil {
 			return dst[:start], refuse(ev, s, err)
@@ -83,18 +65,70 @@ func (p *Program) Append(dst []byte, ev *change.Event) ([]byte, error) {
 	return dst, nil
 }
 
+func noColumn(s *Step, image []change.Value) error {
+	return fmt.Errorf("column %d of a row of %d", s.column, len(image))
+}
+
+// turn carries out a step that writes no value of its own. It gives the image that is in force then, and whether the steps that depend on a missing
+// value are to be left out.
+func (p *Program) turn(dst []byte, s *Step, ev *change.Event, image []change.Value) (out []byte, next []change.Value, skip bool, err error) {
+	switch s.kind {
+	case enter:
+		next = s.image(ev)
+		if s.check != nil {
+			if err := s.check(ev); err != nil {
+				return dst, image, false, err
+			}
+		}
+		if next == nil {
+			dst, err = p.missing(dst, s)
+			return dst, image, true, err
+		}
+		p.images = append(p.images, image)
+		return p.marked(dst, s), next, false, nil
+	case leave:
+		last := len(p.images) - 1
+		image, p.images = p.images[last], p.images[:last]
+	case column:
+		return dst, image, false, noColumn(s, image)
+	case divide:
+		if s.column >= len(image) {
+			return dst, image, false, noColumn(s, image)
+		}
+		if !image[s.column].HasContent() {
+			dst, err = p.missing(dst, s)
+			return dst, image, true, err
+		}
+		dst = p.marked(dst, s)
+	case open:
+		dst = append(dst, 0)
+		p.opened = append(p.opened, len(dst))
+	case shut:
+		last := len(p.opened) - 1
+		dst = CloseLength(dst, p.opened[last])
+		p.opened = p.opened[:last]
+	case literal, computed:
+	}
+	return dst, image, false, nil
+}
+
 func (p *Program) leaf(dst []byte, s *Step, v *change.Value) ([]byte, error) {
 	if v.Kind <= change.KindAbsent {
-		if v.Kind == change.KindNull || s.absent == nil {
-			return p.missing(dst, s)
-		}
-		v = s.absent
+		return p.empty(dst, s, v)
 	}
 	return s.write(p.marked(dst, s), s, v)
 }
 
+// empty writes a value without content.
+func (p *Program) empty(dst []byte, s *Step, v *change.Value) ([]byte, error) {
+	if v.Kind == change.KindNull || s.absent == nil {
+		return p.missing(dst, s)
+	}
+	return s.write(p.marked(dst, s), s, s.absent)
+}
+
 func (p *Program) marked(dst []byte, s *Step) []byte {
-	if s.nullable && p.mark != 0 {
+	if s.marked {
 		dst = append(dst, p.mark)
 	}
 	return dst
