@@ -11,6 +11,8 @@ import (
 type batch struct {
 	records, bytes int
 	counts         map[CommitKey]int
+	key            CommitKey // of the last row, whose count is not among the others yet
+	count          int
 	begin, latest  time.Time // of the first and the last row
 	oldest         time.Time
 
@@ -84,17 +86,30 @@ type countedEvent struct {
 	at  change.Value
 }
 
-func (b *batch) count(ev countedEvent) {
-	if b.counts == nil {
-		b.counts = make(map[CommitKey]int)
+func (b *batch) countEvent(ev countedEvent) {
+	if ev.key != b.key {
+		b.addCount()
+		b.key = ev.key
 	}
-	b.counts[ev.key]++
+	b.count++
 	if ev.at.Kind == change.KindInstant {
 		at := time.Unix(ev.at.Num, int64(ev.at.Nanos))
 		if b.oldest.IsZero() || at.Before(b.oldest) {
 			b.oldest = at
 		}
 	}
+}
+
+// addCount puts the count of the last row's kind among the others.
+func (b *batch) addCount() {
+	if b.count == 0 {
+		return
+	}
+	if b.counts == nil {
+		b.counts = make(map[CommitKey]int)
+	}
+	b.counts[b.key] += b.count
+	b.count = 0
 }
 
 // rowOrigin names a row: see change.Record.
@@ -113,6 +128,7 @@ func (b *batch) letter(key LetterKey, origin string) {
 }
 
 func (b *batch) summary(now time.Time) Commit {
+	b.addCount()
 	return Commit{Counts: b.counts, DeadLetters: b.letters, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
 }
 

@@ -35,6 +35,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 		return progress{}, r.keepMemory(work)
 	}
 	events := r.source.Read(stop, window)
+	r.latest, r.clock = nil, clock{}
 	defer events.Close()
 	events.Kept = r.kept.inUse
 	var p progress
@@ -78,7 +79,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 }
 
 func (r *Runner) commitDue(published *change.Event) bool {
-	return r.batch.full(r.options) || r.tables[published.Table.ID].careful
+	return r.batch.full(r.options) || r.tableOf(published).careful
 }
 
 // poll asks the source what can be read now. A table that cannot be detected stops alone.
@@ -114,6 +115,9 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 func (r *Runner) next(stop context.Context, events *source.Merge) (*change.Event, error) {
 	for stop.Err() == nil {
 		ev, err := events.Next()
+		if n := events.Pages(); n != r.clock.pages {
+			r.clock = clock{pages: n} // it may have waited for the page
+		}
 		for _, failure := range events.Failures() {
 			r.tableLeft(failure)
 		}
@@ -123,12 +127,38 @@ func (r *Runner) next(stop context.Context, events *source.Merge) (*change.Event
 		if err != nil || ev == nil {
 			return nil, err
 		}
-		r.tables[ev.Table.ID].read++
+		r.tableOf(ev).read++
 		if r.wanted(events, ev) {
 			return ev, nil
 		}
 	}
 	return nil, nil
+}
+
+// tableOf gives the table of an event. Most events have that of the one before.
+func (r *Runner) tableOf(ev *change.Event) *table {
+	if r.latest == nil || r.latest.id != ev.Table.ID {
+		r.latest = r.tables[ev.Table.ID]
+	}
+	return r.latest
+}
+
+// clock tells the time of a row without asking for it each time.
+type clock struct {
+	pages int // of the window, when it was asked last
+	rows  int // that it is still good for
+	now   time.Time
+}
+
+// rowsPerLook is how many rows of one page share a time.
+const rowsPerLook = 64
+
+func (c *clock) look(now func() time.Time) time.Time {
+	if c.rows == 0 {
+		c.now, c.rows = now(), rowsPerLook
+	}
+	c.rows--
+	return c.now
 }
 
 // tableLeft handles a table that has left a window. One whose structure has changed is discovered again before the next.
@@ -145,7 +175,7 @@ func (r *Runner) tableLeft(failure *change.TableError) {
 // emit expands, numbers, renders and publishes one row. A row that cannot be rendered stops its table, and its numbers are given back, so
 // that the counters stay without gap (I4). All events of a row are rendered before the first is published.
 func (r *Runner) emit(ctx context.Context, events *source.Merge, ev *change.Event, last bool) error {
-	t := r.tables[ev.Table.ID]
+	t := r.tableOf(ev)
 	if !t.broken { // else it is behind a row that could not be published, and read again with it
 		if err := r.emitRow(ctx, events, t, ev, last); err != nil {
 			return err
@@ -194,13 +224,13 @@ func (r *Runner) breakOff(events *source.Merge, t *table, err error) error {
 
 // note remembers a published row: its table's position, the look-back, the counts of the commit.
 func (r *Runner) note(t *table, ev *change.Event, events []countedEvent) {
-	now := r.options.Now()
+	now := r.clock.look(r.options.Now)
 	r.batch.touch(now)
 	t.passed(ev.Position, now)
 	t.state.Verified = max(t.state.Verified, t.newest) // the poll that saw it came before the catalog was asked
 	r.state.Task.Position = max(r.state.Task.Position, ev.Position)
 	for _, published := range events {
-		r.batch.count(published)
+		r.batch.countEvent(published)
 	}
 	if ev.Late {
 		r.options.Observer.Late(t.id, 1)
@@ -270,6 +300,7 @@ func (r *Runner) commitBatch(ctx context.Context) error {
 	if err := r.sink.Commit(ctx, entries); err != nil {
 		return r.tableFault(StageCheckpoint, err)
 	}
+	r.clock.rows = 0
 	r.options.Observer.SinkReachable(nil)
 	r.options.Observer.Committed(r.batch.summary(r.options.Now()))
 	r.lettersCommitted()

@@ -141,7 +141,7 @@ func (r *Runner) publishLoaded(ctx context.Context, t *table, l *letter) error {
 	}
 	r.batch.touch(r.options.Now())
 	for _, published := range r.batch.events {
-		r.batch.count(published)
+		r.batch.countEvent(published)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // wanted applies the row policies (I3). What is left out here never counts in a transaction.
 func (r *Runner) wanted(events *source.Merge, ev *change.Event) bool {
-	t := r.tables[ev.Table.ID]
+	t := r.tableOf(ev)
 	if r.duplicate(t, ev) {
 		r.skipped = append(r.skipped, skippedRow{table: t, position: ev.Position, reason: DroppedDuplicate})
 		return false

@@ -104,6 +104,8 @@ type Runner struct {
 	bounds     []*bounds // of each output, nil for one without; nil where no output has any
 	changes    changeSequences
 	batch      batch
+	clock      clock
+	latest     *table       // see tableOf
 	skipped    []skippedRow // left out behind the event that is held back
 	kept       kept
 	handed     change.Position // of the row that was handed over last
@@ -228,7 +230,7 @@ func (r *Runner) open(ctx context.Context) error {
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
 	r.batch, r.skipped, r.names, r.passing = batch{}, nil, make(map[named][]string), time.Time{}
-	r.kept, r.handed = kept{}, ""
+	r.kept, r.handed, r.latest, r.clock = kept{}, "", nil, clock{}
 	r.letters.forget()
 	if topic := r.options.BadRows.Topic; topic != "" {
 		if err := r.sink.EnsureTopic(ctx, topic, change.DeadLetterTopic); err != nil {

@@ -26,7 +26,8 @@ type Merge struct {
 	Quiet func() error
 	// Kept gives an event that is still used after the next one was asked for, nil for none. nil = there never is one.
 	Kept   func() *change.Event
-	spent  []*Page // used up in the last call of Next: their last events may still be in use
+	pages  int
+	spent  []*Page                            // used up in the last call of Next: their last events may still be in use
 	passed map[change.TableID]change.Position // by table with a filter: rows up to there were given or left out
 }
 
@@ -165,6 +166,7 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 			return fault.New(fault.Retry, "read "+c.captured.Changes.String(), errors.New("rows vanished while they were read"), "")
 		}
 		c.take(result.page)
+		m.pages++
 		if c.page.More && c.page.Failed == nil {
 			m.fetch(c)
 		}
@@ -215,6 +217,9 @@ func (m *Merge) count(c *cursor, page *Page) {
 		of[policy] += n
 	}
 }
+
+// Pages counts the pages so far.
+func (m *Merge) Pages() int { return m.pages }
 
 // Failures gives the tables that have failed since the last call.
 func (m *Merge) Failures() []*change.TableError {

@@ -185,8 +185,10 @@ func (s *session) close() {
 // accept checks a record before anything is done with it: its size, and that its topic is there.
 func (s *session) accept(ctx context.Context, r *change.Record) error {
 	most := s.conf.MaxMessageBytes
-	if own, has := s.limits[r.Topic]; has {
-		most = own
+	if len(s.limits) > 0 {
+		if own, has := s.limits[r.Topic]; has {
+			most = own
+		}
 	}
 	if size := batchOverhead + wireSize(r); size > most {
 		return &change.TableError{Table: r.Table, Origin: r.Origin, Err: fault.New(fault.Poison, "publish to "+r.Topic,

@@ -13,7 +13,7 @@ import (
 
 // addEvent appends the event of one row. header holds the header columns, data the row image, before the before-image or nil.
 func (r *reader) addEvent(page *source.Page, header, data, before []change.Value) error {
-	ev := change.Event{Table: r.table, Position: change.Position(r.sequenceOf(header)), ChangeSequence: header[r.slots.sequence].Raw}
+	ev := change.Event{Table: r.table, Position: r.position(header), ChangeSequence: header[r.slots.sequence].Raw}
 	if err := checkSequence(string(ev.Position)); err != nil {
 		return r.refuse(header, err)
 	}
@@ -78,14 +78,15 @@ func (r *reader) optional(header []change.Value, slot int) []byte {
 
 // operation reads the two operation columns, either of which may be missing. A TRUNCATE shows only in the long one.
 func (r *reader) operation(header []change.Value) (change.Op, error) {
-	long := string(r.optional(header, r.slots.operation))
-	if long == "TRUNCATE" {
+	long := r.optional(header, r.slots.operation)
+	if string(long) == "TRUNCATE" {
 		return change.OpTruncate, nil
 	}
 	if r.slots.oper < 0 {
 		return longOperation(long)
 	}
-	switch short := string(r.optional(header, r.slots.oper)); short {
+	short := r.optional(header, r.slots.oper)
+	switch string(short) {
 	case "I":
 		return change.OpInsert, nil
 	case "U":
@@ -95,12 +96,12 @@ func (r *reader) operation(header []change.Value) (change.Op, error) {
 	case "B":
 		return change.OpBefore, nil
 	default:
-		return 0, fmt.Errorf("change_oper is %q, not I, U, D or B", clip(short))
+		return 0, fmt.Errorf("change_oper is %q, not I, U, D or B", clip(string(short)))
 	}
 }
 
-func longOperation(name string) (change.Op, error) {
-	switch name {
+func longOperation(name []byte) (change.Op, error) {
+	switch string(name) {
 	case "INSERT":
 		return change.OpInsert, nil
 	case "UPDATE":
@@ -110,7 +111,7 @@ func longOperation(name string) (change.Op, error) {
 	case "BEFOREIMAGE":
 		return change.OpBefore, nil
 	}
-	return 0, fmt.Errorf("operation is %q, not INSERT, UPDATE, DELETE, BEFOREIMAGE or TRUNCATE", clip(name))
+	return 0, fmt.Errorf("operation is %q, not INSERT, UPDATE, DELETE, BEFOREIMAGE or TRUNCATE", clip(string(name)))
 }
 
 // timestamp reads the UTC time of the change, whatever type the header column has.

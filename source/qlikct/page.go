@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -121,6 +122,23 @@ func (r *reader) readRows(ctx context.Context, page *source.Page, args ...any) (
 	}
 	return !page.Cut, rows.Err()
 }
+
+// position gives a row's sequence as a string that outlives the page. Many of them share memory, which is only ever appended to.
+func (r *reader) position(row []change.Value) change.Position {
+	sequence := row[r.slots.sequence].Raw
+	if len(sequence) != SequenceLength {
+		return change.Position(sequence)
+	}
+	if cap(r.text)-len(r.text) < SequenceLength {
+		r.text = make([]byte, 0, positionsTogether*SequenceLength)
+	}
+	n := len(r.text)
+	r.text = append(r.text, sequence...)
+	return change.Position(unsafe.String(&r.text[n], SequenceLength))
+}
+
+// positionsTogether bounds what is held for the sake of one of them.
+const positionsTogether = 64
 
 func (r *reader) sequenceOf(row []change.Value) string { return string(row[r.slots.sequence].Raw) }
 

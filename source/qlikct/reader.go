@@ -30,6 +30,8 @@ type reader struct {
 	rows     [][]change.Value          // of this page, as they were read
 	bad      map[change.Position]error // rows of this page that could not be decoded: see source.Captured.KeepBad
 
+	text []byte // see position
+
 	firstOrphan string // before-image that this page left out
 }
 
