@@ -27,6 +27,7 @@ const usage = `usage: go run ./test/stack VERB
   kill | pause | resume SERVER                  the server keeps its port and its data
 
 PARTS is a list like kafka,postgres out of: %s.
+Without -only it is all of them but kafka3, a cluster whose servers are kafka3-controller, kafka3-1, kafka3-2 and kafka3-3.
 "run" starts only parts whose variable is not set yet; with -fresh all of them, which suits tests that make outages.
 `
 
@@ -69,7 +70,7 @@ func dispatch(ctx context.Context, args []string) (int, error) {
 // options reads the flags that run and up share and returns the rest of the arguments.
 func options(verb string, args []string) (servers.Options, []string, error) {
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
-	only := flags.String("only", strings.Join(servers.Parts(), ","), "parts to start")
+	only := flags.String("only", strings.Join(servers.Usual(), ","), "parts to start")
 	logs := flags.String("logs", "", "folder for the servers' logs, kept at the end")
 	life := flags.Duration("life", 4*time.Hour, "longest life of a stack that is up")
 	fresh := flags.Bool("fresh", false, "start all parts, whatever the environment names")

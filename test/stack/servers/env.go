@@ -12,6 +12,7 @@ import (
 const (
 	KafkaVariable    = "CTBRIDGE_TEST_KAFKA"         // host:port
 	GuardedVariable  = "CTBRIDGE_TEST_KAFKA_GUARDED" // kafka:// URL of the same broker with a user who has no rights
+	Kafka3Variable   = "CTBRIDGE_TEST_KAFKA3"        // host:port of three brokers, with commas between
 	RegistryVariable = "CTBRIDGE_TEST_REGISTRY"      // base URL of the Confluent API
 	PostgresVariable = "CTBRIDGE_TEST_POSTGRES"      // postgres:// URL of a superuser
 	MariaDBVariable  = "CTBRIDGE_TEST_MARIADB"       // go-sql-driver DSN of a user with all rights
@@ -25,7 +26,7 @@ const (
 )
 
 var variables = map[string]string{
-	Kafka: KafkaVariable, Registry: RegistryVariable, Postgres: PostgresVariable, MariaDB: MariaDBVariable,
+	Kafka: KafkaVariable, Registry: RegistryVariable, Postgres: PostgresVariable, MariaDB: MariaDBVariable, Kafka3: Kafka3Variable,
 	Python: PythonVariable, Kcat: KcatVariable, Helm: HelmVariable, Promtool: PromtoolVariable, Buildah: BuildahVariable, Chromium: ChromiumVariable,
 }
 
@@ -38,6 +39,7 @@ func (s *State) Env() []string {
 	for _, server := range s.Servers {
 		values[server.Name] = s.value(server.Name, server.Ports["client"])
 	}
+	values[Kafka3] = strings.Join(brokers(s.Servers), ",")
 	var env []string
 	for _, part := range Parts() {
 		if values[part] != "" {

@@ -37,8 +37,8 @@ func TestReserveGivesEachStackItsOwn(t *testing.T) {
 			used[port] = true
 		}
 	}
-	if len(used) != 12 {
-		t.Errorf("%d ports in two stacks; want 12", len(used))
+	if len(used) != 20 {
+		t.Errorf("%d ports in two stacks; want 20", len(used))
 	}
 	if info, err := os.Stat(one.Folder); err != nil || info.Mode().Perm() != 0o711 {
 		t.Errorf("folder: %v %v; want mode 711, so that database accounts can pass", info.Mode(), err)

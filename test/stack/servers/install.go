@@ -105,7 +105,7 @@ func (c cache) fill(ctx context.Context, tools *Tools, parts []string) error {
 		tools.Helm = filepath.Join(c.helm(), "helm")
 		group.Go(func() { helm = c.entry("helm "+helmVersion, c.helm(), func() error { return c.makeHelm(ctx) }) })
 	}
-	if slices.Contains(parts, Kafka) {
+	if slices.Contains(parts, Kafka) || slices.Contains(parts, Kafka3) {
 		tools.KafkaJars = c.kafka()
 		java = c.entry("kafka "+kafkaVersion, c.kafka(), func() error { return c.makeKafka(ctx) })
 	}

@@ -22,7 +22,12 @@ func (kafka) ports() []string { return []string{"client", "controller", guarded}
 func (kafka) account() string { return "" }
 
 func (kafka) prepare(ctx context.Context, s site) error {
-	files := map[string]string{"server.properties": kafkaProperties(s), "log4j2.properties": kafkaLogging}
+	return formatKafka(ctx, s, kafkaProperties(s))
+}
+
+// formatKafka writes the configuration of a node and makes its data folder.
+func formatKafka(ctx context.Context, s site, properties string) error {
+	files := map[string]string{"server.properties": properties, "log4j2.properties": kafkaLogging}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -36,10 +41,12 @@ func (kafka) prepare(ctx context.Context, s site) error {
 // clusterID is a fixed base64 UUID: stacks never talk to each other, and a fixed name keeps logs comparable.
 const clusterID = "Y3RicmlkZ2Uuc3RhY2suMQ"
 
-func (kafka) command(s site) command {
+func (kafka) command(s site) command { return runKafka(s, "-Xmx512m") }
+
+func runKafka(s site, options ...string) command {
 	return command{
 		path: s.tools.Java,
-		args: append(jvm(s), "-Xmx512m", loggingOption, "-cp", s.tools.KafkaJars+"/*", "kafka.Kafka", "server.properties"),
+		args: append(append(jvm(s), options...), loggingOption, "-cp", s.tools.KafkaJars+"/*", "kafka.Kafka", "server.properties"),
 		stop: syscall.SIGTERM, abort: syscall.SIGKILL,
 	}
 }
@@ -56,7 +63,6 @@ func (kafka) ready(ctx context.Context, s site) error {
 	return askKafka(ctx, address(s.ports["client"]))
 }
 
-// kafkaProperties: few partitions of the internal topics, because each costs files and time at the first use.
 func kafkaProperties(s site) string {
 	client, controller, guard := address(s.ports["client"]), address(s.ports["controller"]), address(s.ports[guarded])
 	lines := []string{
@@ -70,24 +76,30 @@ func kafkaProperties(s site) string {
 		fmt.Sprintf("listener.name.guarded.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=%q;", User, s.password),
 		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 		"super.users=User:ANONYMOUS",
-		"controller.listener.names=CONTROLLER",
 		"inter.broker.listener.name=PLAINTEXT",
+	}
+	return strings.Join(append(lines, sharedProperties(s, 1)...), "\n") + "\n"
+}
+
+// sharedProperties are those of every node: few partitions of the internal topics, because each costs files and time at the first use.
+func sharedProperties(s site, replicas int) []string {
+	return []string{
+		"controller.listener.names=CONTROLLER",
 		"log.dirs=" + filepath.Join(s.dir, "data"),
 		"auto.create.topics.enable=false",
 		"group.initial.rebalance.delay.ms=0",
 		"broker.heartbeat.interval.ms=1000",
-		"broker.session.timeout.ms=5000", // after a crash the node waits for the end of its own old session
-		"offsets.topic.replication.factor=1",
+		"broker.session.timeout.ms=5000", // after a crash a node waits for the end of its own old session
+		fmt.Sprint("offsets.topic.replication.factor=", replicas),
 		"offsets.topic.num.partitions=5",
-		"transaction.state.log.replication.factor=1",
-		"transaction.state.log.min.isr=1",
+		fmt.Sprint("transaction.state.log.replication.factor=", replicas),
+		fmt.Sprint("transaction.state.log.min.isr=", (replicas+1)/2),
 		"transaction.state.log.num.partitions=5",
-		"share.coordinator.state.topic.replication.factor=1",
-		"share.coordinator.state.topic.min.isr=1",
+		fmt.Sprint("share.coordinator.state.topic.replication.factor=", replicas),
+		fmt.Sprint("share.coordinator.state.topic.min.isr=", (replicas+1)/2),
 		"share.coordinator.state.topic.num.partitions=5",
 		"log.cleaner.dedupe.buffer.size=16777216",
 	}
-	return strings.Join(lines, "\n") + "\n"
 }
 
 const kafkaLogging = `status = warn

@@ -17,6 +17,7 @@ const (
 	Registry = "registry"
 	Postgres = "postgres"
 	MariaDB  = "mariadb"
+	Kafka3   = "kafka3" // three brokers and a controller, servers of their own: see nodes.go
 	Python   = "python"
 	Kcat     = "kcat"
 	Helm     = "helm"
@@ -27,6 +28,11 @@ const (
 
 // Parts lists all parts, in the order in which they are shown.
 func Parts() []string {
+	return append(Usual(), Kafka3)
+}
+
+// Usual lists the parts that everyday tests use: all but those that are heavy.
+func Usual() []string {
 	return []string{Kafka, Registry, Postgres, MariaDB, Python, Kcat, Helm, Promtool, Buildah, Chromium}
 }
 
@@ -49,6 +55,7 @@ type site struct {
 	dir      string // the server's own folder
 	log      *os.File
 	ports    map[string]int
+	all      []Server // of the stack, for those that must find each other
 	account  string
 	password string
 	tools    Tools
@@ -63,11 +70,21 @@ type command struct {
 	stop, abort syscall.Signal
 }
 
-func kinds() []kind { return []kind{kafka{}, registry{}, postgres{}, mariadb{}} }
+func kinds() []kind {
+	return []kind{kafka{}, registry{}, postgres{}, mariadb{}, controller{}, node{1}, node{2}, node{3}}
+}
 
-// kindsOf selects the servers among the parts, in the fixed order.
-func kindsOf(parts []string) []kind {
-	return slices.DeleteFunc(kinds(), func(k kind) bool { return !slices.Contains(parts, k.name()) })
+// kindsOf selects the servers of the parts, in the fixed order; servers may also be named singly.
+func kindsOf(names []string) []kind {
+	return slices.DeleteFunc(kinds(), func(k kind) bool {
+		return !slices.Contains(names, k.name()) && !slices.Contains(names, partOf(k.name()))
+	})
+}
+
+// partOf is the part that a server belongs to: those of one part have a name behind it, after a hyphen.
+func partOf(server string) string {
+	part, _, _ := strings.Cut(server, "-")
+	return part
 }
 
 // Check reports parts that do not exist.

@@ -117,6 +117,10 @@ func TestEnv(t *testing.T) {
 	if got := state.Env(); !slices.Equal(got, want) {
 		t.Errorf("Env:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	cluster := State{Folder: "/x", Servers: []Server{{Name: controllerName, Ports: port(1)}, {Name: Node(1), Ports: port(2)}, {Name: Node(2), Ports: port(3)}, {Name: Node(3), Ports: port(4)}}}
+	if got := cluster.Env(); !slices.Equal(got, []string{"CTBRIDGE_TEST_KAFKA3=127.0.0.1:2,127.0.0.1:3,127.0.0.1:4", "CTBRIDGE_STACK_STATE=/x/state.json"}) {
+		t.Errorf("Env of the cluster: %v; want its three brokers and the state file", got)
+	}
 	only := State{Folder: "/x", Servers: []Server{{Name: Kafka, Ports: port(2)}}}
 	if got := only.Env(); len(got) != 2 {
 		t.Errorf("Env of Kafka alone: %v; want Kafka and the state file", got)
@@ -172,5 +176,11 @@ func TestCheckAndKindsOf(t *testing.T) {
 	got := kindsOf([]string{Postgres, Python, Kafka})
 	if !reflect.DeepEqual(got, []kind{kafka{}, postgres{}}) {
 		t.Errorf("kindsOf = %v; want kafka, postgres", got)
+	}
+	if got := kindsOf([]string{Kafka3}); !reflect.DeepEqual(got, []kind{controller{}, node{1}, node{2}, node{3}}) {
+		t.Errorf("kindsOf(kafka3) = %v; want a controller and three nodes", got)
+	}
+	if got := kindsOf([]string{Node(2)}); !reflect.DeepEqual(got, []kind{node{2}}) {
+		t.Errorf("kindsOf(kafka3-2) = %v; want that node alone", got)
 	}
 }

@@ -37,11 +37,12 @@ type need struct {
 // so they are needed only while the cache lacks something.
 func (t *Tools) systemNeeds(parts []string, cache cache) []need {
 	asked := func(part string) bool { return slices.Contains(parts, part) }
+	brokers := asked(Kafka) || asked(Kafka3)
 	var needs []need
-	if asked(Kafka) || asked(Registry) {
+	if brokers || asked(Registry) {
 		needs = append(needs, need{&t.Java, findJava, "openjdk-17-jre-headless"})
 	}
-	if asked(Kafka) && !cache.has(cache.kafka()) || asked(Registry) && !cache.has(cache.registry()) {
+	if brokers && !cache.has(cache.kafka()) || asked(Registry) && !cache.has(cache.registry()) {
 		needs = append(needs, need{new(string), inPath("mvn"), "maven"})
 	}
 	if asked(Postgres) {

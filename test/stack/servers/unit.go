@@ -215,7 +215,7 @@ func newSite(state State, server Server, k kind) (site, error) {
 		return site{}, err
 	}
 	return site{
-		dir: filepath.Join(state.Folder, server.Name), log: log, ports: server.Ports, account: k.account(),
+		dir: filepath.Join(state.Folder, server.Name), log: log, ports: server.Ports, all: state.Servers, account: k.account(),
 		password: state.Password, tools: state.Tools,
 	}, nil
 }
