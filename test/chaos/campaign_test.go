@@ -22,7 +22,10 @@ type scenario struct {
 	env          []string
 	avro         bool          // Avro through the registry
 	disk         bool          // {dir} is a disk of 256 KiB
+	poll         string        // source.poll_interval; default 20ms
+	dsn          string        // name=value, in the bridge's DSN besides
 	threeBrokers bool          // on brokers inside the test, which can move leaders
+	nodes        bool          // on the cluster of three real brokers
 	runs         int           // in the whole campaign; default 1
 	soak         bool          // also among the faults of the soak: the process goes on, and little time is needed
 	patience     time.Duration // for the first event after the fault; default two minutes
@@ -38,12 +41,29 @@ const (
 	largeMemory  = int64(256 << 20) // with a transaction of five million rows
 )
 
+// The groups of scenarios.
+const (
+	beside  = "beside"  // side by side
+	alone   = "alone"   // one at a time
+	onNodes = "cluster" // one at a time, on the cluster
+)
+
+func (s *scenario) group() string {
+	switch {
+	case s.nodes:
+		return onNodes
+	case s.alone:
+		return alone
+	}
+	return beside
+}
+
 func TestFaults(t *testing.T) {
 	inside(t)
-	for _, alone := range []bool{false, true} {
-		t.Run(map[bool]string{false: "beside", true: "alone"}[alone], func(t *testing.T) {
+	for _, group := range []string{beside, alone, onNodes} {
+		t.Run(group, func(t *testing.T) {
 			for _, s := range scenarios() {
-				if s.alone != alone || !s.daily && !each() {
+				if s.group() != group || !s.daily && !each() {
 					continue
 				}
 				for run := range max(1, s.runs) {
@@ -51,7 +71,7 @@ func TestFaults(t *testing.T) {
 						break
 					}
 					t.Run(fmt.Sprintf("%s/%d", s.name, run+1), func(t *testing.T) {
-						if !alone {
+						if group == beside {
 							t.Parallel()
 						}
 						play(t, s, seedOf(s.name, run))
@@ -97,12 +117,8 @@ func play(t *testing.T, s scenario, seed uint64) {
 		st.lift()
 	}
 	outcome.fault = st.lifted.Sub(begin)
-	eventually(st, cmp.Or(s.patience, 2*time.Minute), func() bool {
-		st.mustLive()
-		_, newest := st.read.state()
-		return newest >= st.mark
-	}, func() string { return "an event that was written after the fault" })
-	outcome.recovery = time.Since(st.lifted)
+	st.recovers()
+	outcome.recovery = st.recovery
 	st.flows(50)
 	halted = true
 	st.work.halt()
@@ -111,6 +127,20 @@ func play(t *testing.T, s scenario, seed uint64) {
 	st.drain()
 	st.read.finish()
 	outcome.judge(st)
+}
+
+// recovers waits for the first event that was written after the fault; it is asked for once.
+func (st *stage) recovers() {
+	st.Helper()
+	if st.recovery > 0 {
+		return
+	}
+	eventually(st, cmp.Or(st.patience, 2*time.Minute), func() bool {
+		st.mustLive()
+		_, newest := st.read.state()
+		return newest >= st.mark
+	}, func() string { return "an event that was written after the fault" })
+	st.recovery = time.Since(st.lifted)
 }
 
 // complete waits until all that is committed has been read, and gives the time since the fault was over.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -52,11 +53,21 @@ func full() bool { return os.Getenv(chaosVariable) == "all" }
 // each tells whether scenarios are played that are not for every day.
 func each() bool { return full() || os.Getenv(chaosVariable) == "each" }
 
+// wanted tells whether the command line asks for scenarios of a group.
+func wanted(group string) bool {
+	names := strings.Split(flag.Lookup("test.run").Value.String(), "/")
+	asked, err := regexp.MatchString(names[min(1, len(names)-1)], group)
+	return len(names) < 2 || asked || err != nil
+}
+
 // ownStack runs the test program again inside a stack of its own: other tests must not meet our faults.
 func ownStack() int {
 	parts := "kafka,registry,postgres"
 	if each() {
 		parts += ",mariadb"
+	}
+	if each() && wanted(onNodes) {
+		parts += "," + servers.Kafka3
 	}
 	inner := exec.Command("go", append([]string{"run", "ctbridge/test/stack", "run", "-fresh", "-only", parts, "--"}, os.Args...)...)
 	for _, pair := range os.Environ() {

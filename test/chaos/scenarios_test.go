@@ -24,7 +24,7 @@ const (
 
 func scenarios() []scenario {
 	var all []scenario
-	for _, group := range [][]scenario{processes(), databases(), brokers(), transactions(), registries(), others()} {
+	for _, group := range [][]scenario{processes(), databases(), brokers(), transactions(), registries(), others(), cluster()} {
 		all = append(all, group...)
 	}
 	return all

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	_ "modernc.org/sqlite"
 
 	"ctbridge/sink/embedded"
@@ -42,8 +44,10 @@ type stage struct {
 	broker   *proxy.Proxy      // between bridge and broker; nil for embedded ones
 	registry *proxy.Registry
 	admin    *sql.DB
-	lifted   time.Time // when the fault was over
-	mark     int       // events above this number were begun after that
+	operator *kgo.Client   // asks the cluster and gives it orders
+	lifted   time.Time     // when the fault was over
+	mark     int           // events above this number were begun after that
+	recovery time.Duration // from then to the first of those
 }
 
 func newStage(t testing.TB, s scenario, seed uint64) *stage {
@@ -92,7 +96,7 @@ task: %s
 source:
   engine: %s
   dsn: ${CHAOS_DSN}
-  poll_interval: 20ms
+  poll_interval: %s
   rediscover_interval: 1s
   horizon: {settle: 0s}
 commit: {max_records: 200}
@@ -103,7 +107,7 @@ kafka:
     data: {partitions: %d}
 metrics: {listen: "127.0.0.1:0"}
 %s
-`, st.task, st.engineName(), strings.Join(brokers, `", "`), partitions, strings.ReplaceAll(st.scenario.config, "{dir}", st.dir))
+`, st.task, st.engineName(), cmp.Or(st.poll, "20ms"), strings.Join(brokers, `", "`), partitions, strings.ReplaceAll(st.scenario.config, "{dir}", st.dir))
 	if st.registry != nil {
 		text += fmt.Sprintf("format: avro\nschema_registry: {url: %q}\n", st.registry.URL())
 	}
@@ -164,6 +168,9 @@ func (st *stage) openDatabase() (db *qlikwriter.Writer, dsn string) {
 		direct := config.FormatDSN()
 		st.database = st.proxy(proxy.New(config.Addr))
 		config.Addr = st.database.Addr()
+		if name, value, more := strings.Cut(st.dsn, "="); more {
+			config.Params[name] = value
+		}
 		return &qlikwriter.Writer{DB: st.open("mysql", direct), Dialect: qlikwriter.MariaDB, Schema: st.task}, config.FormatDSN()
 	}
 	st.admin = st.open("pgx", os.Getenv(servers.PostgresVariable))
@@ -179,6 +186,11 @@ func (st *stage) openDatabase() (db *qlikwriter.Writer, dsn string) {
 	direct.RawQuery = query.Encode()
 	st.database = st.proxy(proxy.New(u.Host))
 	u.Host = st.database.Addr()
+	if name, value, more := strings.Cut(st.dsn, "="); more {
+		query := u.Query()
+		query.Set(name, value)
+		u.RawQuery = query.Encode()
+	}
 	return &qlikwriter.Writer{DB: st.open("pgx", direct.String()), Dialect: qlikwriter.Postgres, Schema: "public"}, u.String()
 }
 
@@ -221,6 +233,16 @@ func (st *stage) openBrokers() (direct, behind []string) {
 		}
 		st.Cleanup(func() { _ = st.embedded.Close() })
 		return st.embedded.Brokers(), st.embedded.Brokers()
+	}
+	if st.nodes {
+		cluster := strings.Split(os.Getenv(servers.Kafka3Variable), ",")
+		var err error
+		if st.operator, err = kgo.NewClient(kgo.SeedBrokers(cluster...), kgo.MetadataMinAge(100*time.Millisecond)); err != nil {
+			st.Fatal(err)
+		}
+		st.Cleanup(st.operator.Close)
+		st.whole()
+		return cluster, cluster
 	}
 	broker := os.Getenv(servers.KafkaVariable)
 	st.broker = st.proxy(proxy.NewKafka(broker))
