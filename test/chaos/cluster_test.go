@@ -83,8 +83,11 @@ func twoDown(st *stage) {
 	}
 	eventually(st, time.Minute, func() bool { st.mustLive(); return errors.Is(st.probe(topic), kerr.NotEnoughReplicas) },
 		func() string { return "NOT_ENOUGH_REPLICAS; last answer " + fmt.Sprint(st.probe(topic)) })
+	before, _ := st.read.state()
 	st.endures(2*time.Second, time.Minute)
-	st.Log(st.log.tail())
+	if after, _ := st.read.state(); after != before {
+		st.Errorf("%d events came through with one replica of each", after-before)
+	}
 	for _, id := range allNodes {
 		st.control((*servers.Stack).Start, servers.Node(int(id)))
 	}

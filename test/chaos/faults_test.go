@@ -110,7 +110,7 @@ func registryFault(mood proxy.Mood) func(*stage) {
 	return func(st *stage) {
 		st.registry.Set(mood)
 		st.create("late")
-		st.work.late.Store(true)
+		st.work.lateShare.Store(5)
 		eventually(st, time.Minute, func() bool { st.mustLive(); return st.registry.Struck() > 0 }, func() string { return "a request to the registry" })
 		st.flows(200)
 		st.endures(time.Second, 10*time.Second)

@@ -24,7 +24,7 @@ const (
 
 func scenarios() []scenario {
 	var all []scenario
-	for _, group := range [][]scenario{processes(), databases(), brokers(), transactions(), registries(), others(), cluster()} {
+	for _, group := range [][]scenario{processes(), databases(), brokers(), transactions(), registries(), idles(), others(), cluster()} {
 		all = append(all, group...)
 	}
 	return all
@@ -186,10 +186,24 @@ func registries() []scenario {
 	}
 }
 
+// idles are times in which nothing happens, which is when connections get lost.
+func idles() []scenario {
+	return []scenario{
+		{name: "nothing for a minute", fault: silence(func(*stage) {})},
+		{name: "nothing for a minute, idle_session_timeout", poll: "3s", dsn: "idle_session_timeout=1000", fault: silence(func(*stage) {})},
+		{name: "nothing for a minute, wait_timeout of MariaDB", engine: "mysql", poll: "3s", dsn: "wait_timeout=1", fault: silence(func(*stage) {})},
+		{name: "nothing for a minute, the broker's connections cut", fault: silence(func(st *stage) { st.broker.CutAll() })},
+		{name: "nothing for a minute, a firewall forgets the database", poll: "1s", patience: 4 * time.Minute, fault: silence(func(st *stage) { st.database.Forget() })},
+		{name: "nothing for a minute, a firewall forgets the broker", patience: 4 * time.Minute, fault: silence(func(st *stage) { st.broker.Forget() })},
+		{name: "consumers frozen", fault: frozenConsumers},
+	}
+}
+
 func others() []scenario {
 	return []scenario{
 		{name: "large transaction", daily: true, alone: true, allowed: largeMemory, patience: 20 * time.Minute, fault: largeTransaction},
 		{name: "disk of the checkpoint full", daily: true, config: inFile, disk: true, fault: fullDisk},
 		{name: "1,000 tables, three active", threeBrokers: true, arm: idleTables, fault: func(st *stage) { st.endures(2*time.Second, 10*time.Second) }},
+		{name: "1,000 tables, one active, real broker", alone: true, arm: manyTables, fault: oneActive},
 	}
 }

@@ -17,15 +17,16 @@ import (
 type workload struct {
 	testing.TB
 	*ledger
-	db     *qlikwriter.Writer
-	random *rand.Rand
-	late   atomic.Bool        // the late table is there; one transaction in five is in it
-	pace   time.Duration      // between transactions
-	size   func() int         // of the next transaction
-	room   func() bool        // nil, or whether more may be written now
-	stamp  func(n int) string // header__timestamp of an event
-	stop   chan struct{}
-	done   chan struct{}
+	db        *qlikwriter.Writer
+	random    *rand.Rand
+	lateShare atomic.Int32       // one transaction in so many is in the late table, which is there; 0 = none
+	quiet     atomic.Bool        // nothing is written
+	pace      time.Duration      // between transactions
+	size      func() int         // of the next transaction
+	room      func() bool        // nil, or whether more may be written now
+	stamp     func(n int) string // header__timestamp of an event
+	stop      chan struct{}
+	done      chan struct{}
 }
 
 func newWorkload(t testing.TB, db *qlikwriter.Writer, seed uint64) *workload {
@@ -45,7 +46,7 @@ func (w *workload) run() {
 			return
 		case <-pace.C:
 		}
-		if w.room == nil || w.room() {
+		if !w.quiet.Load() && (w.room == nil || w.room()) {
 			w.step()
 		}
 	}
@@ -86,7 +87,7 @@ func (w *workload) askFor(t transaction) byte {
 
 // step writes one transaction; one in twenty is rolled back.
 func (w *workload) step() {
-	index, t := w.begin(w.size(), w.late.Load() && w.random.IntN(5) == 0)
+	index, t := w.begin(w.size(), w.isLate())
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	tx, err := w.db.DB.BeginTx(ctx, nil)
@@ -159,4 +160,9 @@ func eventually(t testing.TB, patience time.Duration, fact func() bool, otherwis
 		case <-look.C:
 		}
 	}
+}
+
+func (w *workload) isLate() bool {
+	share := int(w.lateShare.Load())
+	return share > 0 && w.random.IntN(share) == 0
 }

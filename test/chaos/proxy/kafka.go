@@ -83,6 +83,9 @@ func (p *Proxy) take(l *link, due chan<- pending) bool {
 		return false
 	}
 	<-p.gate()
+	if p.forgot(l) {
+		return true
+	}
 	d := pending{key: int16(binary.BigEndian.Uint16(frame)), version: int16(binary.BigEndian.Uint16(frame[2:]))}
 	d.rule = p.ruleFor(d.key)
 	switch {
@@ -130,6 +133,8 @@ func (p *Proxy) deliver(l *link, d pending) bool {
 	}
 	<-p.gate()
 	switch {
+	case p.forgot(l):
+		return true
 	case d.rule != nil && d.rule.Act == CutAfter:
 		return false
 	case d.rule != nil && d.rule.Act == Swallow:

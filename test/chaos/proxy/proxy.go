@@ -26,6 +26,7 @@ type link struct {
 	once           sync.Once
 	left           int  // bytes that the server may still say
 	counted        bool // left is in force
+	forgotten      bool // nothing goes through any more, and nobody is told
 }
 
 func (l *link) close() {
@@ -115,6 +116,22 @@ func (p *Proxy) CutAll() {
 	}
 }
 
+// Forget lets nothing through any more on the connections that are there, and closes none: so does a firewall that has forgotten them. New ones
+// are served.
+func (p *Proxy) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.forgotten = true
+	}
+}
+
+func (p *Proxy) forgot(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.forgotten
+}
+
 // Refuse closes new connections at once until Admit; those that are there stay.
 func (p *Proxy) Refuse() { p.setRefusing(true) }
 
@@ -169,19 +186,19 @@ func (p *Proxy) plain(l *link) {
 	go func() {
 		defer close(done)
 		defer l.close()
-		p.pump(l.server, l.client, func(b []byte) ([]byte, bool) { return p.answered(l, b) })
+		p.pump(l, l.server, l.client, func(b []byte) ([]byte, bool) { return p.answered(l, b) })
 	}()
-	p.pump(l.client, l.server, func(b []byte) ([]byte, bool) { return b, p.said(l, b) })
+	p.pump(l, l.client, l.server, func(b []byte) ([]byte, bool) { return b, p.said(l, b) })
 	l.close()
 	<-done
 }
 
 // pump forwards what from says, as far as the filter lets it.
-func (p *Proxy) pump(from, to net.Conn, filter func([]byte) (part []byte, more bool)) {
+func (p *Proxy) pump(l *link, from, to net.Conn, filter func([]byte) (part []byte, more bool)) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 {
+		if n > 0 && !p.forgot(l) {
 			<-p.gate()
 			part, more := filter(buffer[:n])
 			if !more && len(part) == n {

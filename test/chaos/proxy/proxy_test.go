@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,13 @@ func TestPlain(t *testing.T) {
 	p.Admit()
 	conn = dial(t, p)
 	expect("admitted", say(t, conn, "x"), "x")
+	p.Forget()
+	expect("forgotten", say(t, conn, "x"), "")
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a forgotten connection says %v; want silence", err)
+	}
+	conn = dial(t, p)
+	expect("new after it", say(t, conn, "x"), "x")
 	p.CutAll()
 	expect("all cut", say(t, conn, "x"), "")
 }
