@@ -3,6 +3,7 @@ package mssql
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"strings"
 	"testing"
 
@@ -17,22 +18,87 @@ func TestCertificates(t *testing.T) {
 	for _, c := range certs.Cases(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			peer := tdspeer.StartTLS(t, func(string, []any) tdspeer.Result { return tdspeer.Result{} }, c.Server)
-			e, err := Open(Config{DSN: strings.Replace(peer.DSN(), "encrypt=disable", "encrypt=strict", 1), TLS: c.Config()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			err = e.Ping(context.Background())
-			switch {
-			case c.Hint == "" && err != nil:
-				t.Error(err)
-			case c.Hint != "" && (fault.ClassOf(err) != fault.Fatal || !strings.Contains(fault.HintOf(err), c.Hint)):
-				t.Errorf("class %v, want a hint about %q: %v", fault.ClassOf(err), c.Hint, err)
-			case err != nil && strings.Contains(err.Error(), "s3cret"):
-				t.Error(err)
-			}
+			testCertificate(t, c, tdspeer.StartTLS(t, nothing, c.Server), "strict")
 		})
+	}
+}
+
+// Any other encryption begins within the protocol. A SQL Server asks nobody for a certificate there.
+func TestCertificatesWithin(t *testing.T) {
+	t.Parallel()
+	for _, c := range certs.Cases(t) {
+		if c.Server.ClientAuth != tls.NoClientCert {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			testCertificate(t, c, tdspeer.StartEncrypted(t, nothing, c.Server), "true")
+		})
+	}
+}
+
+func nothing(string, []any) tdspeer.Result { return tdspeer.Result{} }
+
+func testCertificate(t *testing.T, c certs.Case, peer *tdspeer.Server, encrypt string) {
+	e, err := Open(Config{DSN: strings.Replace(peer.DSN(), "encrypt=disable", "encrypt="+encrypt, 1), TLS: c.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	err = e.Ping(context.Background())
+	switch {
+	case c.Hint == "" && err != nil:
+		t.Error(err)
+	case c.Hint != "" && (fault.ClassOf(err) != fault.Fatal || !strings.Contains(fault.HintOf(err), c.Hint)):
+		t.Errorf("class %v, want a hint about %q: %v", fault.ClassOf(err), c.Hint, err)
+	case err != nil && strings.Contains(err.Error(), "s3cret"):
+		t.Error(err)
+	}
+}
+
+// What the DSN says of certificates is verified as what source.tls says, and what it leaves unverified is left.
+func TestCertificatesOfTheDSN(t *testing.T) {
+	t.Parallel()
+	ca, other := certs.New(t), certs.New(t)
+	serve := func(change func(*x509.Certificate)) string {
+		peer := tdspeer.StartEncrypted(t, nothing, &tls.Config{Certificates: []tls.Certificate{ca.Sign(change).TLS}, MinVersion: tls.VersionTLS12})
+		return strings.Replace(peer.DSN(), "encrypt=disable", "encrypt=true", 1)
+	}
+	good, elsewhere := serve(nil), serve(certs.Elsewhere)
+	for _, c := range []struct{ dsn, hint string }{
+		{good + "&certificate=" + ca.File, ""},
+		{good + "&certificate=" + other.File, "ca_file"},
+		{good, "ca_file"}, // the system's authorities
+		{elsewhere + "&certificate=" + ca.File, "server_name"},
+		{elsewhere + "&hostNameInCertificate=elsewhere.test&certificate=" + ca.File, ""},
+		{elsewhere + "&TrustServerCertificate=true", ""},
+	} {
+		e, err := Open(Config{DSN: c.dsn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.Ping(context.Background())
+		if c.hint == "" && err != nil || c.hint != "" && (fault.ClassOf(err) != fault.Fatal || !strings.Contains(fault.HintOf(err), c.hint)) {
+			t.Errorf("class %v, want a hint about %q: %v", fault.ClassOf(err), c.hint, err)
+		}
+		e.Close()
+	}
+}
+
+// A configuration that is watched verifies no less than crypto/tls.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	v := new(verifier)
+	for name, c := range map[string]*tls.Config{
+		"none": nil, "no name": {}, "unverified": {ServerName: "db", InsecureSkipVerify: true},
+		"a way of its own": {ServerName: "db", VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error { return nil }},
+	} {
+		if v.watch(c) != c {
+			t.Errorf("%s: it is another one now", name)
+		}
+	}
+	if err := v.watch(&tls.Config{ServerName: "db"}).VerifyConnection(tls.ConnectionState{}); err == nil || v.take() == nil || v.take() != nil {
+		t.Errorf("no certificate: %v", err)
 	}
 }
 

@@ -13,14 +13,20 @@ type Login struct {
 	ReadOnly                              bool // ApplicationIntent=ReadOnly
 }
 
-// preloginReply offers no encryption (MS-TDS 2.2.6.5): version, encryption "not supported", instance check passed, thread id, no MARS.
-func preloginReply() []byte {
+// Answers about encryption.
+const (
+	encryptOn           = 1
+	encryptNotSupported = 2
+)
+
+// preloginReply says what of encryption there is (MS-TDS 2.2.6.5), and: version, instance check passed, thread id, no MARS.
+func preloginReply(encryption byte) []byte {
 	options := []struct {
 		token byte
 		value []byte
 	}{
 		{0, []byte{16, 0, 0x10, 0, 0, 0}},
-		{1, []byte{2}},
+		{1, []byte{encryption}},
 		{2, []byte{0}},
 		{4, []byte{0}},
 	}

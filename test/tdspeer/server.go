@@ -60,6 +60,7 @@ const (
 // Server is one peer.
 type Server struct {
 	listener net.Listener
+	inner    *tls.Config // of a handshake inside of packets; nil = no encryption
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -78,6 +79,19 @@ func Start(tb testing.TB, handler Handler) *Server { return StartTLS(tb, handler
 // StartTLS is Start with TLS around the whole protocol, which TDS 8.0 calls strict encryption; nil = none.
 func StartTLS(tb testing.TB, handler Handler, secure *tls.Config) *Server {
 	tb.Helper()
+	return listen(tb, handler, secure, nil)
+}
+
+// StartEncrypted is Start with TLS that begins within the protocol, which is encrypt=true.
+func StartEncrypted(tb testing.TB, handler Handler, secure *tls.Config) *Server {
+	tb.Helper()
+	secure = secure.Clone()
+	secure.MaxVersion = tls.VersionTLS12 // the protocol knows no newer one in there
+	return listen(tb, handler, nil, secure)
+}
+
+func listen(tb testing.TB, handler Handler, secure, inner *tls.Config) *Server {
+	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -87,7 +101,7 @@ func StartTLS(tb testing.TB, handler Handler, secure *tls.Config) *Server {
 		secure.NextProtos = []string{"tds/8.0"}
 		listener = tls.NewListener(listener, secure)
 	}
-	s := &Server{listener: listener, handler: handler, conns: map[net.Conn]struct{}{}}
+	s := &Server{listener: listener, inner: inner, handler: handler, conns: map[net.Conn]struct{}{}}
 	s.running.Add(1)
 	go s.accept()
 	tb.Cleanup(s.stop)

@@ -2,6 +2,7 @@ package tdspeer
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ type session struct {
 	server *Server
 	wire   *wire
 	settle int // packet size that holds after the login reply; 0 = nothing to settle
+	// encrypt is the handshake that follows the reply; nil = none
+	encrypt *tls.Config
 }
 
 // run serves the connection until the client leaves or a fault ends it.
@@ -38,7 +41,7 @@ func (s *session) handle(kind byte, body []byte) Fault {
 	}
 	switch kind {
 	case packetPrelogin:
-		s.wire.Write(preloginReply())
+		s.prelogin()
 	case packetLogin:
 		return s.login(body)
 	case packetAttention:
@@ -49,6 +52,15 @@ func (s *session) handle(kind byte, body []byte) Fault {
 		return Cut
 	}
 	return Answer
+}
+
+// prelogin answers the first word. With encryption the handshake follows.
+func (s *session) prelogin() {
+	encryption := byte(encryptNotSupported)
+	if s.encrypt = s.server.inner; s.encrypt != nil {
+		encryption = encryptOn
+	}
+	s.wire.Write(preloginReply(encryption))
 }
 
 // finish sends what there is to send and reports whether the connection lives on.
@@ -67,6 +79,10 @@ func (s *session) finish(then Fault) bool {
 	case Answer:
 	}
 	s.wire.flush(endOfMessage)
+	if secure := s.encrypt; secure != nil {
+		s.encrypt = nil
+		return s.wire.encrypt(secure) == nil
+	}
 	if s.settle > 0 {
 		s.wire.size, s.settle = s.settle, 0
 	}
