@@ -3,7 +3,9 @@
 package patience
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -16,7 +18,9 @@ const Default = 2 * time.Minute
 // sooner. A time-out leaves the stream in an unknown state: the connection is then good for nothing but Close.
 type Conn struct {
 	net.Conn
-	limit time.Duration // 0 = none
+	// Silence is told, where it is set before the first wait, that the peer has said nothing for the limit.
+	Silence func()
+	limit   time.Duration // 0 = none
 
 	mu    sync.Mutex
 	read  time.Time // deadline set from outside, zero = none
@@ -31,7 +35,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.arm(c.Conn.SetReadDeadline, &c.read); err != nil {
 		return 0, err
 	}
-	return c.Conn.Read(p)
+	begin := time.Now()
+	n, err := c.Conn.Read(p)
+	if c.Silence != nil && c.limit > 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begin) >= c.limit {
+		c.Silence()
+	}
+	return n, err
 }
 
 // Write waits until the peer's window takes the bytes.

@@ -91,3 +91,29 @@ func TestNoLimit(t *testing.T) {
 		t.Errorf("read gave %d, %v", n, err)
 	}
 }
+
+// Silence is the peer's alone: a deadline from outside is none.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	c, far := pipe(t, 100*time.Millisecond)
+	silences := 0
+	c.Silence = func() { silences++ }
+	if _, err := far.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); err != nil || silences != 0 {
+		t.Errorf("a word: %v, %d silences", err, silences)
+	}
+	start := time.Now()
+	_, err := c.Read(make([]byte, 1))
+	wantTimeout(t, err, start, 10*time.Second)
+	if silences != 1 {
+		t.Errorf("%d silences after one", silences)
+	}
+	c.SetReadDeadline(time.Unix(1, 0))
+	_, err = c.Read(make([]byte, 1))
+	wantTimeout(t, err, start, 10*time.Second)
+	if silences != 1 {
+		t.Errorf("%d silences after a deadline from outside", silences)
+	}
+}

@@ -70,19 +70,32 @@ func Open(cfg Config) (*Engine, error) {
 	if cfg.ConnectTimeout > 0 {
 		config.ConnConfig.ConnectTimeout = cfg.ConnectTimeout
 	}
-	config.ConnConfig.DialFunc = patientDial(config.ConnConfig.DialFunc, cmp.Or(cfg.ReadTimeout, patience.Default))
+	engine := &Engine{config: config}
+	config.ConnConfig.DialFunc = engine.patientDial(config.ConnConfig.DialFunc, cmp.Or(cfg.ReadTimeout, patience.Default))
 	setSession(config.ConnConfig, cfg)
-	return &Engine{config: config}, nil
+	return engine, nil
 }
 
 // patientDial bounds the waits of every connection.
-func patientDial(dial pgconn.DialFunc, limit time.Duration) pgconn.DialFunc {
+func (e *Engine) patientDial(dial pgconn.DialFunc, limit time.Duration) pgconn.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return patience.Wrap(conn, limit), nil
+		patient := patience.Wrap(conn, limit)
+		patient.Silence = e.suspect
+		return patient, nil
+	}
+}
+
+// suspect gives up the connections of the pool when one has met silence: a network that has forgotten one has forgotten the others, and each would
+// cost the same wait.
+func (e *Engine) suspect() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pool != nil {
+		e.pool.Reset()
 	}
 }
 
