@@ -53,7 +53,7 @@ func Open(cfg Config) (*Engine, error) {
 	size := or(cfg.MaxConns, 4)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
-	product := sqldb.Product{Decoder: decoder, Classify: classifier(settings.DBName != ""), Prepared: true}
+	product := sqldb.Product{Decoder: decoder, Classify: classifier(settings.DBName != ""), Lost: lost, Prepared: true}
 	return &Engine{DB: sqldb.New(pool, product)}, nil
 }
 

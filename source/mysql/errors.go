@@ -58,6 +58,9 @@ func classifier(oneDatabase bool) func(err error) (fault.Class, string) {
 	}
 }
 
+// lost: the driver says so little of a read or write that failed or took too long.
+func lost(err error) bool { return errors.Is(err, vendor.ErrInvalidConn) }
+
 // impossible are the driver's errors about how to log in.
 var impossible = []error{
 	vendor.ErrNoTLS, vendor.ErrCleartextPassword, vendor.ErrNativePassword, vendor.ErrOldPassword, vendor.ErrUnknownPlugin,

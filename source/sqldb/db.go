@@ -21,6 +21,9 @@ type Product struct {
 	Classify func(err error) (fault.Class, string)
 	// Bind turns an argument (string, int64, []byte) into what the driver wants. Nil leaves arguments alone.
 	Bind func(arg any) any
+	// Lost tells whether an error means that a connection is gone without a word. Those that wait in the pool are then given up, too: a network
+	// that has forgotten one has forgotten the others, and each would cost the same wait. Nil = never.
+	Lost func(err error) bool
 	// Prepared makes the server prepare statements without arguments too. Some drivers read such a query in a text protocol that shows
 	// fewer digits than the value has (MySQL's FLOAT).
 	Prepared bool

@@ -32,6 +32,10 @@ func (d *DB) classified(where string, err error) error {
 	if known := (*fault.Error)(nil); errors.As(err, &known) {
 		return err
 	}
+	if d.product.Lost != nil && d.product.Lost(err) {
+		d.pool.SetMaxIdleConns(0)
+		d.pool.SetMaxIdleConns(d.pool.Stats().MaxOpenConnections)
+	}
 	class, hint := d.product.Classify(err)
 	return fault.New(class, where, err, hint)
 }

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -276,5 +277,41 @@ func TestScanAllocatesNothing(t *testing.T) {
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations per row", allocs)
+	}
+}
+
+// A connection that is gone without a word takes those with it that wait; other errors do not.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	d := &fakeDriver{}
+	pool := newPool(t, d)
+	pool.SetMaxOpenConns(3)
+	pool.SetMaxIdleConns(3)
+	db := New(pool, Product{Classify: classify, Lost: func(err error) bool { return errors.Is(err, vendorError(2013)) }})
+	idle := func() int {
+		var held []*sql.Conn
+		for range 3 {
+			c, err := pool.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, c)
+		}
+		for _, c := range held {
+			c.Close()
+		}
+		return pool.Stats().Idle
+	}
+	if n := idle(); n != 3 {
+		t.Fatalf("%d connections wait, want 3", n)
+	}
+	for err, want := range map[vendorError]int{1146: 3, 2013: 0} {
+		idle()
+		if err := db.Fail(t.Context(), "query", err); err == nil || pool.Stats().Idle != want {
+			t.Errorf("%v: %d connections wait, want %d", err, pool.Stats().Idle, want)
+		}
+	}
+	if n := idle(); n != 3 {
+		t.Errorf("%d connections wait afterwards, want 3", n)
 	}
 }
