@@ -23,6 +23,7 @@ type scenario struct {
 	avro         bool          // Avro through the registry
 	disk         bool          // {dir} is a disk of 256 KiB
 	poll         string        // source.poll_interval; default 20ms
+	discover     string        // source.rediscover_interval; default 1s
 	dsn          string        // name=value, in the bridge's DSN besides
 	threeBrokers bool          // on brokers inside the test, which can move leaders
 	nodes        bool          // on the cluster of three real brokers

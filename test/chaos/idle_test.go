@@ -87,7 +87,7 @@ func oneActive(st *stage) {
 	morePolls, moreStatements := st.polled()
 	polls, statements = morePolls-polls, moreStatements-statements
 	st.Logf("%.0f polls with %.0f statements of the bridge in 15 s", polls, statements)
-	if ratio := statements / polls; polls < 5 || ratio > 1.5 {
+	if ratio := statements / polls; polls < 5 || ratio > 1.05 {
 		st.Errorf("%.2f statements a poll", ratio)
 	}
 	st.work.quiet.Store(false)

@@ -194,6 +194,7 @@ func idles() []scenario {
 		{name: "nothing for a minute, wait_timeout of MariaDB", engine: "mysql", poll: "3s", dsn: "wait_timeout=1", fault: silence(func(*stage) {})},
 		{name: "nothing for a minute, the broker's connections cut", fault: silence(func(st *stage) { st.broker.CutAll() })},
 		{name: "nothing for a minute, a firewall forgets the database", poll: "1s", patience: 4 * time.Minute, fault: silence(func(st *stage) { st.database.Forget() })},
+		{name: "nothing for a minute, a firewall forgets the database, MariaDB", engine: "mysql", poll: "1s", dsn: "readTimeout=10s", fault: silence(func(st *stage) { st.database.Forget() })},
 		{name: "nothing for a minute, a firewall forgets the broker", patience: 4 * time.Minute, fault: silence(func(st *stage) { st.broker.Forget() })},
 		{name: "consumers frozen", fault: frozenConsumers},
 	}
@@ -204,6 +205,6 @@ func others() []scenario {
 		{name: "large transaction", daily: true, alone: true, allowed: largeMemory, patience: 20 * time.Minute, fault: largeTransaction},
 		{name: "disk of the checkpoint full", daily: true, config: inFile, disk: true, fault: fullDisk},
 		{name: "1,000 tables, three active", threeBrokers: true, arm: idleTables, fault: func(st *stage) { st.endures(2*time.Second, 10*time.Second) }},
-		{name: "1,000 tables, one active, real broker", alone: true, arm: manyTables, fault: oneActive},
+		{name: "1,000 tables, one active, real broker", alone: true, discover: "1h", arm: manyTables, fault: oneActive},
 	}
 }

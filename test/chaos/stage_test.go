@@ -97,7 +97,7 @@ source:
   engine: %s
   dsn: ${CHAOS_DSN}
   poll_interval: %s
-  rediscover_interval: 1s
+  rediscover_interval: %s
   horizon: {settle: 0s}
 commit: {max_records: 200}
 kafka:
@@ -107,7 +107,7 @@ kafka:
     data: {partitions: %d}
 metrics: {listen: "127.0.0.1:0"}
 %s
-`, st.task, st.engineName(), cmp.Or(st.poll, "20ms"), strings.Join(brokers, `", "`), partitions, strings.ReplaceAll(st.scenario.config, "{dir}", st.dir))
+`, st.task, st.engineName(), cmp.Or(st.poll, "20ms"), cmp.Or(st.discover, "1s"), strings.Join(brokers, `", "`), partitions, strings.ReplaceAll(st.scenario.config, "{dir}", st.dir))
 	if st.registry != nil {
 		text += fmt.Sprintf("format: avro\nschema_registry: {url: %q}\n", st.registry.URL())
 	}
