@@ -15,7 +15,8 @@ import (
 const Default = 2 * time.Minute
 
 // Conn is a connection whose single reads and writes end after a limit. A deadline set from outside holds too, whichever is
-// sooner. A time-out leaves the stream in an unknown state: the connection is then good for nothing but Close.
+// sooner. A time-out leaves the stream in an unknown state: the connection is then good for nothing but Close, and after a
+// silence of the peer it is closed.
 type Conn struct {
 	net.Conn
 	// Silence is told, where it is set before the first wait, that the peer has said nothing for the limit.
@@ -37,8 +38,11 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	begin := time.Now()
 	n, err := c.Conn.Read(p)
-	if c.Silence != nil && c.limit > 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begin) >= c.limit {
-		c.Silence()
+	if c.limit > 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Since(begin) >= c.limit {
+		_ = c.Conn.Close() // nobody need wait for a goodbye
+		if c.Silence != nil {
+			c.Silence()
+		}
 	}
 	return n, err
 }

@@ -2,6 +2,7 @@ package patience_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -110,6 +111,11 @@ func TestSilence(t *testing.T) {
 	if silences != 1 {
 		t.Errorf("%d silences after one", silences)
 	}
+	if _, err := far.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the silent peer reads %v, want the end", err)
+	}
+	c, _ = pipe(t, time.Hour)
+	c.Silence = func() { silences++ }
 	c.SetReadDeadline(time.Unix(1, 0))
 	_, err = c.Read(make([]byte, 1))
 	wantTimeout(t, err, start, 10*time.Second)
