@@ -18,6 +18,8 @@ type Proxy struct {
 	flowing  chan struct{} // closed while bytes flow
 	cuts     []*Cut
 	rules    []*Rule
+	ending   []byte
+	endings  int
 }
 
 // link is one connection through the proxy.
@@ -114,6 +116,20 @@ func (p *Proxy) CutAll() {
 	for l := range p.links {
 		l.close()
 	}
+}
+
+// Count begins to count the words of the server that end so, as an answer of its protocol does.
+func (p *Proxy) Count(ending string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ending, p.endings = []byte(ending), 0
+}
+
+// Counted is how many there were since.
+func (p *Proxy) Counted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.endings
 }
 
 // Forget lets nothing through any more on the connections that are there, and closes none: so does a firewall that has forgotten them. New ones
@@ -237,6 +253,9 @@ func (p *Proxy) said(l *link, word []byte) bool {
 func (p *Proxy) answered(l *link, word []byte) (part []byte, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.ending) > 0 && bytes.HasSuffix(word, p.ending) {
+		p.endings++
+	}
 	if !l.counted {
 		return word, true
 	}

@@ -76,7 +76,12 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
+	p.Count("lo")
 	expect("in good times", say(t, conn, "hello"), "hello")
+	expect("with no such end", say(t, conn, "help"), "help")
+	if n := p.Counted(); n != 1 {
+		t.Errorf("%d words counted, want 1", n)
+	}
 	p.Stall()
 	expect("stalled", say(t, conn, "later"), "")
 	p.Flow()
