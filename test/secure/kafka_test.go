@@ -148,6 +148,7 @@ func TestRealBroker(t *testing.T) {
 	t.Run("certificates", b.testCertificates)
 	t.Run("rights", b.testRights)
 	t.Run("doctor", b.testDoctor)
+	t.Run("verbs", b.testVerbs)
 }
 
 // unsigned is a token as the broker takes it that has no authority to ask (RFC 7515 section 6).
