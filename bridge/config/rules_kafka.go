@@ -105,14 +105,18 @@ func (r *rules) checkCheckpoint() {
 	sql := []string{at + "engine", at + "dsn", at + "table"}
 	switch c.Store {
 	case StoreKafka:
-		r.noEffect(why, "remove it", append([]string{at + "path"}, sql...)...)
+		r.noEffect(why, "remove it", append([]string{at + "path", at + "tls.enabled"}, sql...)...)
 	case StoreFile:
-		r.noEffect(why, "remove it", append([]string{at + "topic"}, sql...)...)
+		r.noEffect(why, "remove it", append([]string{at + "topic", at + "tls.enabled"}, sql...)...)
 		r.need(why, values, at+"path")
 	case StoreSQL:
 		r.noEffect(why, "remove it", at+"topic", at+"path")
 		r.need(why, values, sql...)
 	}
+	if c.Engine == EngineSQLite {
+		r.noEffect("with engine sqlite, which is a file", "remove it", at+"tls.enabled")
+	}
+	r.checkTLS(at+"tls", c.TLS, c.TLS.Enabled, "set checkpoint.tls.enabled: true")
 }
 
 func (r *rules) checkRegistry() {

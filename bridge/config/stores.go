@@ -16,6 +16,7 @@ type Checkpoint struct {
 	Path   string `yaml:"path" example:"/var/lib/ctbridge/orders.checkpoint" doc:"File of store file."`
 	Engine string `yaml:"engine" oneof:"|sqlserver|postgres|mysql|sqlite" example:"postgres" doc:"Database product of store sql."`
 	DSN    Secret `yaml:"dsn" example:"${CHECKPOINT_DSN}" doc:"Connection string of store sql, as in source.dsn."`
+	TLS    TLS    `yaml:"tls" doc:"Encryption to the server of store sql, instead of what the DSN says of it."`
 	Table  string `yaml:"table" default:"ctbridge_checkpoint" doc:"Table of store sql, made where it is missing."`
 }
 

@@ -23,20 +23,17 @@ type limits struct{ connect, read, lock time.Duration }
 // connector makes connections whose every wait has an end: the driver itself pays no heed to the context between dialing and login.
 type connector struct {
 	driver.Connector
-	limits   limits
-	session  string
-	verifier *verifier
+	limits  limits
+	session string
 }
 
 func newConnector(settings msdsn.Config, l limits) *connector {
-	verifier := new(verifier)
-	settings.TLSConfig = verifier.watch(settings.TLSConfig)
-	inner := mssql.NewConnectorConfig(settings)
+	inner := newVerified(settings)
 	inner.Dialer = dialer{net.Dialer{KeepAlive: settings.KeepAlive}, l.read}
 	// us_english reads 2031-05-10 as year, month, day in every date type.
 	session := fmt.Sprintf("SET QUOTED_IDENTIFIER ON; SET LOCK_TIMEOUT %d; SET DEADLOCK_PRIORITY LOW; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LANGUAGE us_english",
 		l.lock.Milliseconds())
-	return &connector{inner, l, session, verifier}
+	return &connector{inner, l, session}
 }
 
 // Connect dials, logs in and prepares the session within the limit and the context: when either ends, the sockets are closed under the
@@ -63,15 +60,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
 		err = fmt.Errorf("%w: %w", end, err)
 	}
-	return nil, &connectError{because(err, c.verifier.take())}
-}
-
-// because adds the reason that the driver left out.
-func because(err, reason error) error {
-	if reason == nil || errors.Is(err, reason) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, reason)
+	return nil, &connectError{err}
 }
 
 // connectError is what happened while connecting.

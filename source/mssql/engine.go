@@ -41,7 +41,7 @@ func Open(cfg Config) (*Engine, error) {
 	settings, err := parseDSN(cfg.DSN)
 	if err != nil {
 		return nil, fault.New(fault.Config, "open sqlserver source", err,
-			"write sqlserver://user:password@host:1433?database=name and percent-encode special characters of the password")
+			hintDSN)
 	}
 	secure(&settings, cfg.TLS)
 	limits := limits{
@@ -56,6 +56,18 @@ func Open(cfg Config) (*Engine, error) {
 	pool.SetMaxIdleConns(size)
 	return &Engine{DB: sqldb.New(pool, sqldb.Product{Decoder: decoderOf, Classify: classify, Bind: bind})}, nil
 }
+
+// OpenOwn opens a server for a table of our own, which no engine writes. TLS and errors are as with Open; sessions are as the DSN says.
+func OpenOwn(dsn string, with *tls.Config) (*sql.DB, error) {
+	settings, err := parseDSN(dsn)
+	if err != nil {
+		return nil, fault.New(fault.Config, "sqlserver dsn", err, hintDSN)
+	}
+	secure(&settings, with)
+	return sql.OpenDB(newVerified(settings)), nil
+}
+
+const hintDSN = "write sqlserver://user:password@host:1433?database=name and percent-encode special characters of the password"
 
 // Name is "sqlserver".
 func (e *Engine) Name() string { return "sqlserver" }

@@ -40,7 +40,17 @@ func TestCertificatesWithin(t *testing.T) {
 func nothing(string, []any) tdspeer.Result { return tdspeer.Result{} }
 
 func testCertificate(t *testing.T, c certs.Case, peer *tdspeer.Server, encrypt string) {
-	e, err := Open(Config{DSN: strings.Replace(peer.DSN(), "encrypt=disable", "encrypt="+encrypt, 1), TLS: c.Config()})
+	dsn := strings.Replace(peer.DSN(), "encrypt=disable", "encrypt="+encrypt, 1)
+	own, err := OpenOwn(dsn, c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	err = own.Ping()
+	if _, hint, known := fault.Handshake(err, "it"); known != (c.Hint != "") || !strings.Contains(hint, c.Hint) {
+		t.Errorf("for a table of our own: want a hint about %q: %v", c.Hint, err)
+	}
+	e, err := Open(Config{DSN: dsn, TLS: c.Config()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,16 @@ package mssql
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 	"sync"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
 // verifier verifies the server's certificate as crypto/tls does, and keeps why that failed: of a handshake inside of TDS packets the driver passes
@@ -25,6 +31,29 @@ func (v *verifier) watch(c *tls.Config) *tls.Config {
 	watched.InsecureSkipVerify = true // verify takes its place
 	watched.VerifyConnection = func(state tls.ConnectionState) error { return v.keep(verify(c, state)) }
 	return watched
+}
+
+// verified is a connector of the driver whose failed handshakes tell why.
+type verified struct {
+	*mssql.Connector
+	verifier *verifier
+}
+
+func newVerified(settings msdsn.Config) *verified {
+	v := new(verifier)
+	settings.TLSConfig = v.watch(settings.TLSConfig)
+	return &verified{mssql.NewConnectorConfig(settings), v}
+}
+
+func (v *verified) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := v.Connector.Connect(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	if why := v.verifier.take(); why != nil && !errors.Is(err, why) {
+		err = fmt.Errorf("%w: %w", err, why)
+	}
+	return nil, err
 }
 
 var errNoCertificate = errors.New("the server shows no certificate")

@@ -41,15 +41,13 @@ var _ source.Engine = (*Engine)(nil)
 func Open(cfg Config) (*Engine, error) {
 	settings, err := settingsOf(cfg)
 	if err != nil {
-		return nil, fault.New(fault.Config, "mysql dsn", err, "write user:password@tcp(host:3306)/database?parameter=value")
+		return nil, fault.New(fault.Config, "mysql dsn", err, hintDSN)
 	}
-	words := new(lastWords)
-	settings.Logger = words
-	base, err := vendor.NewConnector(settings)
+	reader, err := newConnector(settings, or(cfg.ConnectTimeout, 10*time.Second), session)
 	if err != nil {
-		return nil, fault.New(fault.Config, "mysql dsn", errDSN, "check the parameters, tls among them")
+		return nil, err
 	}
-	pool := sql.OpenDB(connector{Connector: base, timeout: or(cfg.ConnectTimeout, 10*time.Second), words: words})
+	pool := sql.OpenDB(reader)
 	size := or(cfg.MaxConns, 4)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
@@ -57,22 +55,33 @@ func Open(cfg Config) (*Engine, error) {
 	return &Engine{DB: sqldb.New(pool, product)}, nil
 }
 
+// OpenOwn opens a server for a table of our own, which no engine writes. TLS and errors are as with Open; sessions are as the DSN says.
+func OpenOwn(dsn string, secure *tls.Config) (*sql.DB, error) {
+	settings, err := securedSettings(dsn, secure)
+	if err != nil {
+		return nil, fault.New(fault.Config, "mysql dsn", err, hintDSN)
+	}
+	writer, err := newConnector(settings, 10*time.Second, "")
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(writer), nil
+}
+
+const hintDSN = "write user:password@tcp(host:3306)/database?parameter=value"
+
 // errDSN stands for the driver's own error, which may quote parts of the DSN.
 var errDSN = errors.New("the driver does not accept the DSN")
 
 // settingsOf reads the DSN and overrides what would change the meaning of values.
 func settingsOf(cfg Config) (*vendor.Config, error) {
-	s, err := vendor.ParseDSN(Secured(cfg.DSN))
-	if err != nil || cfg.DSN == "" {
-		return nil, errDSN
+	s, err := securedSettings(cfg.DSN, cfg.TLS)
+	if err != nil {
+		return nil, err
 	}
 	s.ParseTime, s.InterpolateParams, s.MultiStatements, s.AllowAllFiles = false, false, false, false
 	s.ReadTimeout = or(cfg.ReadTimeout, or(s.ReadTimeout, 2*time.Minute))
 	s.WriteTimeout = or(s.WriteTimeout, s.ReadTimeout)
-	if cfg.TLS != nil {
-		s.TLS, s.TLSConfig, s.AllowFallbackToPlaintext = cfg.TLS.Clone(), "", false
-		nameHost(s)
-	}
 	s.Params = map[string]string{
 		"time_zone":  "'+00:00'",
 		"autocommit": "1",
@@ -97,6 +106,17 @@ type connector struct {
 	driver.Connector
 	timeout time.Duration
 	words   *lastWords
+	session string // "" = none
+}
+
+func newConnector(settings *vendor.Config, timeout time.Duration, session string) (*connector, error) {
+	words := new(lastWords)
+	settings.Logger = words
+	base, err := vendor.NewConnector(settings)
+	if err != nil {
+		return nil, fault.New(fault.Config, "mysql dsn", errDSN, "check the parameters, tls among them")
+	}
+	return &connector{base, timeout, words, session}, nil
 }
 
 // session cannot be set by a variable that both products and all their versions know.
@@ -109,7 +129,10 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.words.take())
 	}
-	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, session, nil); err != nil {
+	if c.session == "" {
+		return conn, nil
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, c.session, nil); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil

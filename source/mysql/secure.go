@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -20,6 +21,19 @@ func Secured(dsn string) string {
 		return dsn + "&tls=true"
 	}
 	return dsn + "?tls=true"
+}
+
+// securedSettings reads a DSN and secures what it names.
+func securedSettings(dsn string, secure *tls.Config) (*vendor.Config, error) {
+	s, err := vendor.ParseDSN(Secured(dsn))
+	if err != nil || dsn == "" {
+		return nil, errDSN
+	}
+	if secure != nil {
+		s.TLS, s.TLSConfig, s.AllowFallbackToPlaintext = secure.Clone(), "", false
+		nameHost(s)
+	}
+	return s, nil
 }
 
 // isLocal tells addresses between which and us nobody listens.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"crypto/tls"
+	"database/sql"
 	"net"
 	"net/url"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // parseDSN reads a DSN and secures what it names.
@@ -31,6 +33,15 @@ func parseDSN(dsn string, secure *tls.Config) (*pgxpool.Config, error) {
 		f.TLSConfig = withHost(secure, f.Host)
 	}
 	return config, nil
+}
+
+// OpenOwn opens a server for a table of our own, which no engine writes. TLS and errors are as with Open; sessions are as the DSN says.
+func OpenOwn(dsn string, secure *tls.Config) (*sql.DB, error) {
+	config, err := parseDSN(dsn, secure)
+	if err != nil {
+		return nil, err
+	}
+	return stdlib.OpenDB(*config.ConnConfig), nil
 }
 
 // withHost is the configuration for one of the DSN's hosts.

@@ -93,7 +93,6 @@ func Rooms() []Room {
 		// The verbs and the wiring: the only rooms that know every implementation.
 		{Path: "cmd/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics", "cmd/..."}, Foreign: []string{
 			"github.com/spf13/cobra", "golang.org/x/sync",
-			"github.com/jackc/pgx/v5/stdlib", // database/sql driver of the checkpoint table
 		}},
 
 		// Only tests: they keep what the files there promise.

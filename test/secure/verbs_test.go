@@ -70,14 +70,15 @@ func (b *broker) testVerb(t *testing.T, verb string, granted []allowed, lost *al
 	b.allow(t, "User:"+user, rights(id)...)
 	b.allow(t, "User:"+operator, granted...)
 	file := letterSource(t)
-	config := func(user, more string) string {
+	config := func(user, file, more string) string {
 		return fmt.Sprintf("task: %s\nsource: {engine: sqlite, dsn: %q, poll_interval: 20ms, horizon: {settle: 0s}, startup_timeout: 5s%s}\nbad_records: {policy: dead_letter}\nmetrics: {listen: \"127.0.0.1:0\"}\nkafka:\n  topic: \"{task}.{table}\"\n%s",
 			id, file, more, b.sasl(b.ca, "mechanism: SCRAM-SHA-512, username: "+user+", password: "+password))
 	}
-	p := start(t, config(user, ""))
+	p := start(t, config(user, file, ""))
 	p.eventually("a dead letter", func() bool { return strings.Contains(p.metrics(), "ctbridge_dead_letters_total{") })
+	// The verbs read no database: that of the operator's configuration is not there.
 	own := filepath.Join(t.TempDir(), "operator.yaml")
-	if err := os.WriteFile(own, []byte(config(operator, ", qlik: {ignore_columns: [fee]}")), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte(config(operator, filepath.Join(t.TempDir(), "none.db"), ", qlik: {ignore_columns: [fee]}")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{verb, own}

@@ -195,5 +195,8 @@ func (s *Store) fail(what string, err error, hint string) error {
 	if fault.ClassOf(err) == fault.Fatal {
 		return err
 	}
+	if class, mend, known := fault.Handshake(err, "the checkpoint's database"); known {
+		return fault.New(class, what+" checkpoint table "+s.table, err, mend)
+	}
 	return fault.New(fault.Retry, what+" checkpoint table "+s.table, err, hint)
 }

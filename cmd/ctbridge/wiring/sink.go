@@ -2,11 +2,11 @@ package wiring
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx" of the checkpoint store
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/checkpoint"
@@ -28,12 +28,12 @@ type sink interface {
 
 // KafkaConfig translates the kafka section.
 func KafkaConfig(k *config.Kafka) (kafka.Config, error) {
-	tls, err := tlsConfig("kafka.tls", &k.TLS)
+	secure, err := tlsConfig("kafka.tls", &k.TLS)
 	if err != nil {
 		return kafka.Config{}, err
 	}
 	c := kafka.Config{
-		Brokers: k.Brokers, ClientID: k.ClientID, Version: k.Version, TLS: tls,
+		Brokers: k.Brokers, ClientID: k.ClientID, Version: k.Version, TLS: secure,
 		SASL: kafka.SASL{
 			Mechanism: k.SASL.Mechanism, Username: k.SASL.Username, Password: k.SASL.Password.Reveal(), Token: k.SASL.Token.Reveal(),
 			TokenURL: k.SASL.OAuth.TokenURL, ClientID: k.SASL.OAuth.ClientID, ClientSecret: k.SASL.OAuth.ClientSecret.Reveal(), Scopes: k.SASL.OAuth.Scopes,
@@ -93,39 +93,36 @@ var stores = map[string]func(t *config.Task, c kafka.Config, shard checkpoint.Sh
 	},
 }
 
-// sqlDrivers are the database/sql drivers and dialects of the checkpoint table.
-var sqlDrivers = map[string]struct {
-	driver  string
-	secured func(dsn string) string
+// tableDatabases open the databases of the checkpoint table, and say it in their dialects.
+var tableDatabases = map[string]struct {
+	open    func(dsn string, secure *tls.Config) (*sql.DB, error)
 	dialect func() checkpointsql.Dialect
 }{
-	config.EngineSQLServer: {"sqlserver", mssql.Secured, checkpointsql.SQLServer},
-	config.EnginePostgres:  {"pgx", postgres.Secured, checkpointsql.PostgreSQL},
-	config.EngineMySQL:     {"mysql", mysql.Secured, checkpointsql.MySQL},
-	config.EngineSQLite:    {"sqlite", patientSQLite, checkpointsql.SQLite},
+	config.EngineSQLServer: {mssql.OpenOwn, checkpointsql.SQLServer},
+	config.EnginePostgres:  {postgres.OpenOwn, checkpointsql.PostgreSQL},
+	config.EngineMySQL:     {mysql.OpenOwn, checkpointsql.MySQL},
+	config.EngineSQLite:    {openSQLite, checkpointsql.SQLite},
 }
 
 func sqlStore(t *config.Task) (*checkpointsql.Store, error) {
-	d := sqlDrivers[t.Checkpoint.Engine]
-	if t.Checkpoint.Engine != config.EngineSQLite {
-		if err := checkDSN(&t.Checkpoint); err != nil {
-			return nil, err
-		}
-	}
-	db, err := sql.Open(d.driver, d.secured(t.Checkpoint.DSN.Reveal()))
+	d := tableDatabases[t.Checkpoint.Engine]
+	secure, err := tlsConfig("checkpoint.tls", &t.Checkpoint.TLS)
 	if err != nil {
-		return nil, fault.New(fault.Config, "checkpoint.dsn", fmt.Errorf("not a connection string of %s", t.Checkpoint.Engine), "see source.dsn for the forms")
+		return nil, err
+	}
+	db, err := d.open(t.Checkpoint.DSN.Reveal(), secure)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint.dsn: %w", err)
 	}
 	return checkpointsql.New(db, d.dialect(), t.Checkpoint.Table, t.Name)
 }
 
-// checkDSN lets the engine of that product judge the connection string: the drivers judge late, and some of their errors quote the password.
-func checkDSN(c *config.Checkpoint) error {
-	engine, err := engines[c.Engine](&config.Source{DSN: c.DSN, MaxConnections: 1}, nil)
+func openSQLite(dsn string, _ *tls.Config) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", patientSQLite(dsn))
 	if err != nil {
-		return fmt.Errorf("checkpoint.dsn: %w", err)
+		return nil, fault.New(fault.Config, "open sqlite", errors.New("not a connection string of sqlite"), "see source.dsn for the forms")
 	}
-	return engine.Close()
+	return db, nil
 }
 
 // patientSQLite lets the checkpoint wait for other writers of the file, which may be that of the change tables; without it the first
