@@ -148,6 +148,15 @@ func TestKafka(t *testing.T) {
 	if _, err := broker.Request(ctx, kmsg.NewPtrMetadataRequest()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("swallowed: %v", err)
 	}
+	if _, err := broker.Request(t.Context(), kmsg.NewPtrMetadataRequest()); err != nil {
+		t.Errorf("a new connection: %v", err)
+	}
+	p.Forget()
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := broker.Request(ctx, kmsg.NewPtrMetadataRequest()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("forgotten: %v", err)
+	}
 }
 
 func TestRegistry(t *testing.T) {
