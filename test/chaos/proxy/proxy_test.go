@@ -148,13 +148,36 @@ func TestKafka(t *testing.T) {
 	if _, err := broker.Request(ctx, kmsg.NewPtrMetadataRequest()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("swallowed: %v", err)
 	}
-	if _, err := broker.Request(t.Context(), kmsg.NewPtrMetadataRequest()); err != nil {
-		t.Errorf("a new connection: %v", err)
+}
+
+func TestKafkaForgets(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	p, err := proxy.NewKafka(cluster.ListenAddrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	ask := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := client.SeedBrokers()[0].Request(ctx, kmsg.NewPtrMetadataRequest())
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Error(err)
 	}
 	p.Forget()
-	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := broker.Request(ctx, kmsg.NewPtrMetadataRequest()); !errors.Is(err, context.DeadlineExceeded) {
+	if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("forgotten: %v", err)
 	}
 }
