@@ -54,7 +54,7 @@ func Open(cfg Config) (*Engine, error) {
 	size := cmp.Or(cfg.MaxConns, defaultMaxConns)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
-	return &Engine{DB: sqldb.New(pool, sqldb.Product{Decoder: decoderOf, Classify: classify, Bind: bind})}, nil
+	return &Engine{DB: sqldb.New(pool, sqldb.Product{Decoder: decoderOf, Classify: classify, Lost: lost, Bind: bind})}, nil
 }
 
 // OpenOwn opens a server for a table of our own, which no engine writes. TLS and errors are as with Open; sessions are as the DSN says.

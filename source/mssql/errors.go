@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 
 	mssql "github.com/microsoft/go-mssqldb"
 
@@ -44,6 +45,9 @@ var verdicts = map[int32]verdict{
 	17142: away, 17187: away, 18401: away, 40197: away, 40613: away,
 	40501: full, 10928: full, 10929: full, 49918: full, 49919: full, 49920: full,
 }
+
+// lost: nothing came within ReadTimeout; see patience.Conn.
+func lost(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // classify goes by the server's number, that of the first known error among those of one answer; what is no server error is trouble with the
 // network or the driver: it passes.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -314,4 +316,38 @@ func TestNothingStaysBehind(t *testing.T) {
 		}
 	})
 	goleak.VerifyNone(t, before)
+}
+
+// A server that falls silent takes the other connections of the pool with it: each would cost the same wait.
+func TestSilenceEmptiesThePool(t *testing.T) {
+	t.Parallel()
+	var both sync.WaitGroup
+	both.Add(2)
+	peer := tdspeer.Start(t, func(string, []any) tdspeer.Result {
+		both.Done()
+		both.Wait()
+		return tdspeer.Result{}
+	})
+	e, err := Open(Config{DSN: peer.DSN(), ReadTimeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var group errgroup.Group
+	for range 2 {
+		group.Go(func() error {
+			return e.Each(context.Background(), "wait", "SELECT 7", nil, func(func(...any) error) error { return nil })
+		})
+	}
+	if err := group.Wait(); err != nil || len(peer.Logins()) != 2 {
+		t.Fatalf("%d connections: %v", len(peer.Logins()), err)
+	}
+	peer.At(tdspeer.Querying, tdspeer.Silence)
+	if err := e.Ping(context.Background()); err == nil {
+		t.Error("a silent server answers")
+	}
+	peer.At(tdspeer.Querying, tdspeer.Answer)
+	if err := e.Ping(context.Background()); err != nil || len(peer.Logins()) != 3 {
+		t.Errorf("%d logins, want a third: %v", len(peer.Logins()), err)
+	}
 }
