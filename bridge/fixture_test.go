@@ -77,6 +77,16 @@ func (l *ledger) EnsureTopic(_ context.Context, name string, role change.TopicRo
 	return nil
 }
 
+func (l *ledger) EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (map[string]error, error) {
+	refused := make(map[string]error)
+	for _, name := range names {
+		if err := l.EnsureTopic(ctx, name, role); err != nil {
+			refused[name] = err
+		}
+	}
+	return refused, nil
+}
+
 var errClosed = errors.New("the sink was used after an error without Open")
 
 func (l *ledger) Publish(_ context.Context, r *change.Record) error {

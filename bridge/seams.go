@@ -19,6 +19,9 @@ type Sink interface {
 	Open(ctx context.Context) (map[string][]byte, error)
 	// EnsureTopic creates a missing topic. Its errors have class Table where only that topic is concerned.
 	EnsureTopic(ctx context.Context, name string, role change.TopicRole) error
+	// EnsureTopics does so for many topics, with few requests. What is wrong with single ones, as EnsureTopic would tell it, is in refused by
+	// their names; an error is about all of them.
+	EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (refused map[string]error, err error)
 	// Publish hands over one record. *r may be used again at once; the bytes it points to stay untouched until Commit or Abort returns.
 	Publish(ctx context.Context, r *change.Record) error
 	// Commit returns when all records since the last Commit and the entries are acknowledged by all in-sync replicas. An error that the

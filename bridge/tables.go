@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"reflect"
 	"sort"
 	"time"
 
@@ -79,14 +78,8 @@ func (r *Runner) rediscover(ctx context.Context) error {
 			r.stopTable(problem.Table, StageDiscover, problem.Err)
 		}
 	}
-	claims := r.claims(found)
-	for _, captured := range found.Tables {
-		if !r.options.Shard.Has(captured.Table.ID) {
-			continue
-		}
-		if err := r.admit(ctx, captured, claims, now); err != nil {
-			return err
-		}
+	if err := r.admitAll(ctx, found, now); err != nil {
+		return err
 	}
 	r.stillMissing(found, now)
 	r.sortTables()
@@ -150,58 +143,6 @@ func (r *Runner) troubleDue(now time.Time) bool {
 		}
 	}
 	return false
-}
-
-// admit takes a found table into the session, or back into it once its pause is over.
-func (r *Runner) admit(ctx context.Context, captured *source.Captured, c claims, now time.Time) error {
-	id := captured.Table.ID
-	if t := r.tables[id]; r.waits(id, now) || t != nil && !t.stopped && !t.differs(captured) {
-		return nil
-	}
-	if err := r.options.Values.Check(captured.Table); err != nil {
-		r.stopTable(id, StageDiscover, err)
-		return nil
-	}
-	topics, err := r.topicsOf(captured.Table, c)
-	for i := 0; err == nil && i < len(topics); i++ {
-		err = r.sink.EnsureTopic(ctx, topics[i], change.DataTopic)
-	}
-	if err != nil {
-		return r.admitFailed(id, err)
-	}
-	t := &table{id: id, captured: captured, state: r.state.Table(id), rendered: make(map[int]*renderer), plans: make(map[int]*values.Plan)}
-	t.sequencer = newSequencer(r.sequencer.outputs, t.state.Transactions)
-	if err := r.structure(ctx, t); err != nil {
-		return r.tableFault(StageDiscover, source.TableFault(id, err))
-	}
-	t.state.Filtered(captured.Filter, now)
-	if captured.Filter != "" {
-		r.options.Log.Info("rows that do not meet the predicate of source.filters are left out", "table", id.String())
-	}
-	r.joins(t)
-	r.tables[id] = t
-	r.tellPosition(t)
-	r.tellPause(t)
-	if trouble := r.troubles[id]; trouble != nil {
-		t.careful = trouble.refused
-	} else {
-		r.options.Observer.TableChanged(id, r.stateOf(t), t.state.Newest().Version, nil)
-	}
-	return nil
-}
-
-// differs tells that the catalog describes the table otherwise than it is read.
-func (t *table) differs(captured *source.Captured) bool {
-	return t.outdated || t.captured.Identity != captured.Identity || !reflect.DeepEqual(t.captured.Table.Columns, captured.Table.Columns)
-}
-
-// admitFailed lets a topic's own trouble stop only its table.
-func (r *Runner) admitFailed(id change.TableID, err error) error {
-	if class := fault.ClassOf(err); class != fault.Table && class != fault.Config {
-		return r.fail(StagePublish, err)
-	}
-	r.stopTable(id, StagePublish, err)
-	return nil
 }
 
 func (r *Runner) sortTables() {

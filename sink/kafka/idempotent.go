@@ -53,6 +53,14 @@ func (i *Idempotent) EnsureTopic(ctx context.Context, name string, role change.T
 	return i.session.ensure(ctx, name, role)
 }
 
+// EnsureTopics does so for many topics, with few requests: see bridge.Sink.
+func (i *Idempotent) EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (refused map[string]error, err error) {
+	if err := i.opened(); err != nil {
+		return nil, err
+	}
+	return i.session.ensureAll(ctx, names, role)
+}
+
 // Publish hands one record over and waits while too much is on its way. A record that is refused at once (too large, its topic denied) leaves
 // the session as it was; every other error ends it.
 func (i *Idempotent) Publish(ctx context.Context, r *change.Record) error {

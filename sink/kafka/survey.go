@@ -208,27 +208,6 @@ func (s *session) surveyTopics(ctx context.Context, roles map[string]change.Topi
 	return nil
 }
 
-func (s *session) describeAll(ctx context.Context, names []string) (map[string]*sarama.TopicMetadata, error) {
-	out := make(map[string]*sarama.TopicMetadata, len(names))
-	err := s.call(ctx, func() error {
-		broker, err := s.anyBroker(names[0])
-		if err != nil {
-			return err
-		}
-		request := sarama.NewMetadataRequest(s.client.Config().Version, names)
-		request.IncludeTopicAuthorizedOperations = true
-		response, err := broker.GetMetadata(request)
-		if err != nil {
-			return err
-		}
-		for _, t := range response.Topics {
-			out[t.Name] = t
-		}
-		return nil
-	})
-	return out, s.fail("describe topics", err)
-}
-
 func (s *session) surveyTopic(name string, role change.TopicRole, found *sarama.TopicMetadata) facts.Topic {
 	t := facts.Topic{Name: name, Role: role}
 	switch {

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/IBM/sarama"
 
-	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
 )
 
@@ -43,41 +41,6 @@ func illegal(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 
-// ensure creates a topic that does not exist; a known one costs nothing. Errors have the class that fits a data topic.
-func (s *session) ensure(ctx context.Context, name string, role change.TopicRole) error {
-	if s.topics[name] {
-		return nil
-	}
-	if err := CheckTopicName(name); err != nil {
-		return err
-	}
-	if role == change.DeadLetterTopic {
-		s.limits[name] = s.conf.MaxLetterBytes
-	}
-	found, err := s.describe(ctx, name)
-	if err != nil {
-		return err
-	}
-	if errors.Is(found.Err, sarama.ErrUnknownTopicOrPartition) {
-		if err := s.create(ctx, name, role); err != nil {
-			return err
-		}
-		if found, err = s.awaitLeaders(ctx, name); err != nil {
-			return err
-		}
-	}
-	if err := s.usable(name, found); err != nil {
-		return err
-	}
-	if s.writer != nil { // what it has to ask for, it asks for now
-		if err := s.call(ctx, func() error { _, err := s.writer.lanes(name); return err }); err != nil {
-			return s.naming(onTopic(name, "Write"), s.fail("topic "+name, err))
-		}
-	}
-	s.topics[name] = true
-	return nil
-}
-
 // usable reports why a topic that exists cannot be written to.
 func (s *session) usable(name string, found *sarama.TopicMetadata) error {
 	switch {
@@ -98,59 +61,55 @@ func mayWrite(found *sarama.TopicMetadata) bool {
 
 // describe asks for a topic with the rights this user has on it. A missing topic is not an error but found.Err.
 func (s *session) describe(ctx context.Context, name string) (*sarama.TopicMetadata, error) {
-	var response *sarama.MetadataResponse
+	found, err := s.describeAll(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if found[name] == nil {
+		return nil, s.fail("describe topic "+name, sarama.ErrIncompleteResponse)
+	}
+	return found[name], nil
+}
+
+// describeAll asks for several topics at once. What the brokers do not answer is missing in the result.
+func (s *session) describeAll(ctx context.Context, names []string) (map[string]*sarama.TopicMetadata, error) {
+	out := make(map[string]*sarama.TopicMetadata, len(names))
 	err := s.call(ctx, func() error {
-		broker, err := s.anyBroker(name)
+		broker, err := s.anyBroker(names...)
 		if err != nil {
 			return err
 		}
-		request := sarama.NewMetadataRequest(s.client.Config().Version, []string{name})
+		request := sarama.NewMetadataRequest(s.client.Config().Version, names)
 		request.IncludeTopicAuthorizedOperations = true
-		response, err = broker.GetMetadata(request)
-		return err
+		response, err := broker.GetMetadata(request)
+		if err != nil {
+			return err
+		}
+		for _, t := range response.Topics {
+			out[t.Name] = t
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, s.fail("describe topic "+name, err)
-	}
-	if len(response.Topics) != 1 {
-		return nil, s.fail("describe topic "+name, sarama.ErrIncompleteResponse)
-	}
-	return response.Topics[0], nil
+	return out, s.fail("describe "+topicsOf(names), err)
 }
 
-// anyBroker gives a connected broker and leaves fresh metadata of the topic in the client.
-func (s *session) anyBroker(topic string) (*sarama.Broker, error) {
-	if err := s.client.RefreshMetadata(topic); err != nil && (codeOf(err) == sarama.ErrNoError || errors.Is(err, sarama.ErrSASLAuthenticationFailed)) {
+// topicsOf names topics in an error: one, or the first of many.
+func topicsOf(names []string) string {
+	if len(names) == 1 {
+		return "topic " + names[0]
+	}
+	return fmt.Sprintf("topic %s and %d more", names[0], len(names)-1)
+}
+
+// anyBroker gives a connected broker and leaves fresh metadata of the topics in the client.
+func (s *session) anyBroker(topics ...string) (*sarama.Broker, error) {
+	if err := s.client.RefreshMetadata(topics...); err != nil && (codeOf(err) == sarama.ErrNoError || errors.Is(err, sarama.ErrSASLAuthenticationFailed)) {
 		return nil, err
 	}
 	if broker := s.client.LeastLoadedBroker(); broker != nil {
 		return broker, nil
 	}
 	return nil, sarama.ErrOutOfBrokers
-}
-
-func (s *session) create(ctx context.Context, name string, role change.TopicRole) error {
-	if !*s.conf.CreateTopics {
-		return fault.New(fault.Table, "topic "+name, sarama.ErrUnknownTopicOrPartition,
-			"create it, or let the bridge do so by switching topic creation on")
-	}
-	settings := s.conf.settings(role)
-	err := s.call(ctx, func() error {
-		admin, err := sarama.NewClusterAdminFromClient(s.client)
-		if err != nil {
-			return err
-		}
-		return admin.CreateTopic(name, settings.detail(), false)
-	})
-	switch {
-	case err == nil || errors.Is(err, sarama.ErrTopicAlreadyExists):
-		return nil
-	case errors.Is(err, sarama.ErrInvalidReplicationFactor):
-		err = fmt.Errorf("replication factor %d, but the cluster has %d broker(s): %w", settings.ReplicationFactor, len(s.client.Brokers()), err)
-	case errors.Is(err, sarama.ErrTopicAuthorizationFailed) || errors.Is(err, sarama.ErrClusterAuthorizationFailed):
-		return s.naming(onTopic(name, "Create"), fault.New(fault.Table, "create topic "+name, err, ""))
-	}
-	return s.fail("create topic "+name, err)
 }
 
 func (t TopicSettings) detail() *sarama.TopicDetail {
@@ -161,29 +120,11 @@ func (t TopicSettings) detail() *sarama.TopicDetail {
 	return &sarama.TopicDetail{NumPartitions: t.Partitions, ReplicationFactor: t.ReplicationFactor, ConfigEntries: entries}
 }
 
-// leaderPoll is how often a new topic is looked at until it has leaders.
-const leaderPoll = 20 * time.Millisecond
-
-// awaitLeaders returns when every partition of a new topic has a leader.
-func (s *session) awaitLeaders(ctx context.Context, name string) (*sarama.TopicMetadata, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.OpenTimeout, errors.New("the new topic got no leaders in time"))
-	defer cancel()
-	ticker := time.NewTicker(leaderPoll)
-	defer ticker.Stop()
-	for {
-		found, err := s.describe(ctx, name)
-		if err != nil || found.Err == sarama.ErrNoError && led(found) {
-			return found, err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil, s.fail("create topic "+name, context.Cause(ctx))
-		}
-	}
-}
-
+// led tells that every partition of a topic has a leader.
 func led(t *sarama.TopicMetadata) bool {
+	if t == nil || t.Err != sarama.ErrNoError {
+		return false
+	}
 	for _, p := range t.Partitions {
 		if p.Err != sarama.ErrNoError {
 			return false

@@ -93,6 +93,14 @@ func (t *Transactional) EnsureTopic(ctx context.Context, name string, role chang
 	return t.session.ensure(ctx, name, role)
 }
 
+// EnsureTopics does so for many topics, with few requests: see bridge.Sink.
+func (t *Transactional) EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (refused map[string]error, err error) {
+	if err := t.opened(); err != nil {
+		return nil, err
+	}
+	return t.session.ensureAll(ctx, names, role)
+}
+
 // Publish hands one record over and waits while too much is on its way. Nobody reads it before Commit. A record that is refused at once (too
 // large, its topic denied) leaves the transaction as it was; every other error ends it.
 func (t *Transactional) Publish(ctx context.Context, r *change.Record) error {

@@ -33,6 +33,11 @@ func (s *Sink) Open(ctx context.Context) (map[string][]byte, error) {
 // EnsureTopic does nothing: any name will do.
 func (s *Sink) EnsureTopic(context.Context, string, change.TopicRole) error { return nil }
 
+// EnsureTopics does nothing, too.
+func (s *Sink) EnsureTopics(context.Context, []string, change.TopicRole) (map[string]error, error) {
+	return nil, nil
+}
+
 // Publish prints one record.
 func (s *Sink) Publish(_ context.Context, r *change.Record) error {
 	buffer, err := appendLine(s.buffer, r)

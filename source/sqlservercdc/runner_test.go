@@ -51,6 +51,9 @@ func (l *ledger) Open(context.Context) (map[string][]byte, error) {
 }
 
 func (l *ledger) EnsureTopic(context.Context, string, change.TopicRole) error { return nil }
+func (l *ledger) EnsureTopics(context.Context, []string, change.TopicRole) (map[string]error, error) {
+	return nil, nil
+}
 
 func (l *ledger) Publish(_ context.Context, r *change.Record) error {
 	l.mu.Lock()
