@@ -176,11 +176,11 @@ func (s *session) askToCreate(ctx context.Context, names []string, settings Topi
 		answers, pause = answer.TopicErrors, answer.ThrottleTime
 		for _, t := range answers {
 			if errors.Is(t.Err, sarama.ErrNotController) {
-				_, err = s.client.RefreshController()
+				_, _ = s.client.RefreshController() // if it fails, the next question meets it
 				break
 			}
 		}
-		return err
+		return nil
 	})
 	return answers, pause, err
 }
