@@ -34,6 +34,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 		r.expireLookback() // idle tables are not looked back at for ever
 		return progress{}, r.keepMemory(work)
 	}
+	defer r.registerAhead(stop, window)()
 	events := r.source.Read(stop, window)
 	r.latest, r.clock = nil, clock{}
 	defer events.Close()

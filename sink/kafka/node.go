@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -169,9 +171,7 @@ func (w *writer) retry(lanes []*lane, tries int) {
 	for _, l := range lanes {
 		topics[l.topic] = true
 	}
-	for topic := range topics {
-		w.client.RefreshMetadata(topic) // what it could not find out, the next attempt meets
-	}
+	w.client.RefreshMetadata(slices.Collect(maps.Keys(topics))...) // what it could not find out, the next attempt meets
 	for _, l := range lanes {
 		leader := w.leader(l.topic, l.partition)
 		w.mu.Lock()
