@@ -105,7 +105,7 @@ func (r *Runner) poll(ctx context.Context) (*source.Window, error) {
 			r.stopTable(t.id, StagePoll, newest.Problem)
 			r.discovered = time.Time{} // it may be gone: discovery tells
 		} else if newest.Position <= t.state.Position {
-			r.options.Observer.Lag(t.id, 0)
+			r.caughtUp(t)
 		}
 	}
 	r.stall(window.Trouble)
@@ -239,7 +239,7 @@ func (r *Runner) note(t *table, ev *change.Event, events []countedEvent) {
 			"table", t.id.String(), "change_sequence", string(ev.Position), "hint", "widen source.horizon.settle")
 	}
 	if !t.lagShown && ev.Timestamp.Kind == change.KindInstant {
-		t.lagShown = true
+		t.lagShown, t.current = true, false
 		r.options.Observer.Lag(t.id, max(0, now.Sub(time.Unix(ev.Timestamp.Num, int64(ev.Timestamp.Nanos)))))
 	}
 }
@@ -319,8 +319,16 @@ func (r *Runner) afterCommit() {
 		r.tellPosition(t)
 		t.state.Outlive()
 		if t.newest <= t.state.Position {
-			r.options.Observer.Lag(t.id, 0)
+			r.caughtUp(t)
 		}
+	}
+}
+
+// caughtUp tells the observer, once, that nothing of a table is unpublished.
+func (r *Runner) caughtUp(t *table) {
+	if !t.current {
+		t.current = true
+		r.options.Observer.Lag(t.id, 0)
 	}
 }
 
@@ -334,8 +342,11 @@ func (r *Runner) tellPosition(t *table) {
 
 func (r *Runner) expireLookback() {
 	before, most := r.options.Now().Add(-r.options.LookbackFor), r.options.LookbackRows
-	windows := make([]*checkpoint.Window, 0, len(r.order))
+	windows := r.windows[:0]
 	for _, t := range r.order {
+		if t.state.Window.Bare() {
+			continue
+		}
 		if t.holds() { // what appears below its position meanwhile is found after the load
 			continue
 		}
@@ -343,6 +354,7 @@ func (r *Runner) expireLookback() {
 		windows = append(windows, &t.state.Window)
 	}
 	checkpoint.Shrink(windows, most)
+	r.windows = windows
 }
 
 func sameTransaction(ev *change.Event, id []byte) bool {

@@ -113,9 +113,11 @@ type Runner struct {
 	discovered time.Time
 	interval   time.Duration // from discovered to the next time, with jitter
 	polled     []*table      // parallel to the tables of the last poll
-	unsaved    bool          // the checkpoint must learn something although no row is published
-	passFailed error         // of passMeanwhile, told already
-	passing    time.Time     // since when positions wait that have only moved past rows left out by filters
+	asking     []source.Progress
+	windows    []*checkpoint.Window // memory of expireLookback
+	unsaved    bool                 // the checkpoint must learn something although no row is published
+	passFailed error                // of passMeanwhile, told already
+	passing    time.Time            // since when positions wait that have only moved past rows left out by filters
 	loads      *loads
 	names      map[named][]string // subjects of tables
 	horizon    change.Position    // of the last poll

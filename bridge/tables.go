@@ -25,6 +25,7 @@ type table struct {
 	told       change.Position // to the observer
 	read       int             // rows since the last commit
 	lagShown   bool
+	current    bool                    // the observer has been told that nothing is unpublished
 	stopped    bool                    // by an error in this session: it is no longer read
 	came       change.Position         // of the row that was taken last: see duplicate
 	published  map[change.Position]int // what the look-back knew when the window began; nil until it is asked
@@ -153,9 +154,9 @@ func (r *Runner) sortTables() {
 	sort.Slice(r.order, func(i, j int) bool { return r.order[i].id.String() < r.order[j].id.String() })
 }
 
-// asked lists the tables to poll.
+// asked lists the tables to poll, until the next poll.
 func (r *Runner) asked() []source.Progress {
-	var out []source.Progress
+	out := r.asking[:0]
 	for _, t := range r.order {
 		switch {
 		case t.stopped:
@@ -166,6 +167,7 @@ func (r *Runner) asked() []source.Progress {
 				Identity: t.state.Identity, Seen: t.state.Seen, Purged: t.state.Purged, Chosen: t.chosen()})
 		}
 	}
+	r.asking = out
 	return out
 }
 

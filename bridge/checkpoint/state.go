@@ -28,6 +28,7 @@ type State struct {
 
 	shard       Shard
 	layoutSaved string
+	all         []*Table // every table of Tables: walking a large map costs much more
 }
 
 // Task is what belongs to the shard as a whole.
@@ -172,6 +173,7 @@ func (s *State) Table(id change.TableID) *Table {
 	if t == nil {
 		t = &Table{ID: id}
 		s.Tables[id] = t
+		s.all = append(s.all, t)
 	}
 	return t
 }
@@ -312,7 +314,7 @@ func decodeUpTo(newest int, value []byte, into any) error {
 // Entries gives what changed since the last call: only tables that moved, one record each, and the task record with them.
 func (s *State) Entries() []Entry {
 	var out []Entry
-	for _, t := range s.Tables {
+	for _, t := range s.all {
 		if t.dirty && s.shard.Has(t.ID) { // what is known of the other shards' tables is not as new as what they know
 			out = append(out, Entry{Key: tablePrefix + escaped(t.ID), Value: t.encode()})
 			out = t.structures(out, structurePrefix+escaped(t.ID)+"/")

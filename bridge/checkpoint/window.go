@@ -59,6 +59,9 @@ func (w *Window) Pass(p change.Position, now time.Time) {
 // Empty tells that there is nothing above the floor that a late row could lie below.
 func (w *Window) Empty() bool { return len(w.passes) == 0 && w.Rows() == 0 }
 
+// Bare tells that nothing is held at all.
+func (w *Window) Bare() bool { return len(w.segments) == 0 && len(w.passes) == 0 }
+
 // Rows is how many published events lie above the floor.
 func (w *Window) Rows() int {
 	n := 0
