@@ -16,6 +16,7 @@ import (
 type Sink interface {
 	Open(ctx context.Context) (map[string][]byte, error)
 	EnsureTopic(ctx context.Context, name string, role change.TopicRole) error
+	EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (refused map[string]error, err error)
 	Publish(ctx context.Context, r *change.Record) error
 	Commit(ctx context.Context, entries []checkpoint.Entry) error
 	Abort(ctx context.Context) error

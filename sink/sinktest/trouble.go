@@ -183,16 +183,22 @@ func testCloseOpen(t *testing.T, p Place) {
 
 func testManyTopics(t *testing.T, p Place) {
 	s, _ := open(t, p)
-	for i := range 10 {
-		topic := fmt.Sprintf("%s.%d", p.Topic, i)
-		if err := s.EnsureTopic(t.Context(), topic, change.DataTopic); err != nil {
-			t.Fatal(err)
-		}
+	topics := make([]string, 20)
+	for i := range topics {
+		topics[i] = fmt.Sprintf("%s.%d", p.Topic, i)
+	}
+	if err := s.EnsureTopic(t.Context(), topics[0], change.DataTopic); err != nil {
+		t.Fatal(err)
+	}
+	refused, err := s.EnsureTopics(t.Context(), append(topics, topics[1]), change.DataTopic) // one is there, one is named twice
+	if err != nil || len(refused) > 0 {
+		t.Fatalf("refused %v: %v", refused, err)
+	}
+	for _, topic := range topics {
 		publish(t, s, record(topic, "k", topic))
 	}
 	commit(t, s, entry("a", "1"))
-	for i := range 10 {
-		topic := fmt.Sprintf("%s.%d", p.Topic, i)
+	for _, topic := range topics {
 		expectValues(t, p, topic, "k", topic)
 	}
 }
