@@ -2,13 +2,16 @@ package bridge_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
+	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
 
@@ -32,6 +35,51 @@ func newEstate(tables, rows int) *estate {
 
 func (e *estate) Discover(context.Context) (source.Discovery, error) {
 	return source.Discovery{Tables: e.tables}, nil
+}
+
+// ruin is an estate of which only the last table is whole.
+type ruin struct {
+	*estate
+	clock       time.Time
+	polls, most int
+	discoveries int
+	done        func()
+}
+
+func (e *ruin) Discover(context.Context) (source.Discovery, error) {
+	e.discoveries++
+	whole := len(e.tables) - 1
+	found := source.Discovery{Tables: e.tables[whole:]}
+	for _, t := range e.tables[:whole] {
+		found.Problems = append(found.Problems, &change.TableError{Table: t.Table.ID, Err: fault.New(fault.Table, "", errors.New("ruined"), "")})
+	}
+	return found, nil
+}
+
+func (e *ruin) Detect(ctx context.Context, tables []*source.Captured) ([]source.Newest, error) {
+	e.clock = e.clock.Add(10 * time.Millisecond)
+	if e.polls++; e.polls == e.most {
+		e.done()
+	}
+	return e.estate.Detect(ctx, tables)
+}
+
+// Each failed table is tried again after a pause of its own, but the catalog is asked for all of them, once a second at most.
+func TestManyFailedTablesAskTheCatalogRarely(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	e := &ruin{estate: newEstate(50, 1), clock: time.Unix(1_700_000_000, 0), most: 3000, done: cancel}
+	w := newWorld(t)
+	o := w.options
+	o.Now, o.PollInterval = func() time.Time { return e.clock }, 0
+	poller := source.NewPoller(nil, e, source.Options{Horizon: source.HorizonOptions{Policy: source.PolicySettle}, PageRows: 1, Parallel: 1, MaxBytes: 1 << 20, Now: o.Now})
+	if err := bridge.New(poller, &bin{}, o).Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if e.discoveries < 5 || e.discoveries > 32 { // in 30 seconds of the test's clock
+		t.Errorf("%d discoveries for 49 failed tables in 30 s", e.discoveries)
+	}
 }
 
 func (e *estate) Detect(_ context.Context, tables []*source.Captured) ([]source.Newest, error) {

@@ -59,10 +59,13 @@ type trouble struct {
 	refused bool // by the sink
 }
 
+// restOfDiscovery gathers the failed tables that are due at about the same time: a discovery asks the catalog for all tables.
+const restOfDiscovery = time.Second
+
 // rediscover looks for tables at the start, on an interval, and when a failed table is due. Added tables join, the others go on.
 func (r *Runner) rediscover(ctx context.Context) error {
 	now := r.options.Now()
-	if !r.discovered.IsZero() && now.Sub(r.discovered) < r.interval && !r.troubleDue(now) {
+	if since := now.Sub(r.discovered); !r.discovered.IsZero() && since < r.interval && (since < restOfDiscovery || !r.troubleDue(now)) {
 		return nil
 	}
 	found, err := r.source.Discover(ctx)
