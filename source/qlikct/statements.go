@@ -43,9 +43,9 @@ func (b *builder) sequence(alias string) string {
 	return alias + "." + b.dialect.Quote(b.h.sequence.Name)
 }
 
-// between writes the range condition on an alias's sequence.
-func (b *builder) between(alias string) string {
-	seq := b.sequence(alias)
+// between writes the range condition on the sequence.
+func (b *builder) between() string {
+	seq := b.sequence("l")
 	return seq + " > " + b.param(source.ArgText) + " AND " + seq + " <= " + b.param(source.ArgText)
 }
 
@@ -98,11 +98,11 @@ func (b *builder) pageQuery() (string, []change.Column) {
 	list, columns := b.selectList("l")
 	from, where, limit := b.table, "", ""
 	if b.filter == "" {
-		where = b.between("l")
+		where = b.between()
 		limit = " " + b.dialect.Limit(b.param(source.ArgInt))
 	} else {
 		list, columns, from = append(list, "l."+keptName), append(columns, keptColumn), b.judged()
-		where = b.between("l") + " AND (l." + keptName + " = 1 OR " + b.isBefore("l") + ")"
+		where = b.between() + " AND (l." + keptName + " = 1 OR " + b.isBefore("l") + ")"
 	}
 	return "SELECT " + strings.Join(list, ", ") + " FROM " + from + " l WHERE " + where + " ORDER BY " + b.sequence("l") + limit, columns
 }
@@ -116,7 +116,7 @@ func (b *builder) judged() string {
 // answers it alone.
 func (b *builder) boundQuery() (string, []change.Column) {
 	seq := b.dialect.Quote(b.h.sequence.Name)
-	inner := "SELECT " + b.sequence("l") + " AS " + seq + " FROM " + b.table + " l WHERE " + b.between("l") +
+	inner := "SELECT " + b.sequence("l") + " AS " + seq + " FROM " + b.table + " l WHERE " + b.between() +
 		" ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
 	newest := *b.h.sequence
 	newest.Nullable = true
@@ -139,21 +139,21 @@ var (
 )
 
 func (b *builder) positionsQuery() (string, []change.Column) {
-	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.kept + " l WHERE " + b.between("l") + " AND " + b.isEvent("l") +
+	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.kept + " l WHERE " + b.between() + " AND " + b.isEvent("l") +
 		" ORDER BY " + b.sequence("l")
 	return text, []change.Column{*b.h.sequence}
 }
 
 func (b *builder) countQuery() (string, []change.Column) {
-	return "SELECT COUNT(*) FROM " + b.kept + " l WHERE " + b.between("l") + " AND " + b.isEvent("l"), []change.Column{countColumn}
+	return "SELECT COUNT(*) FROM " + b.kept + " l WHERE " + b.between() + " AND " + b.isEvent("l"), []change.Column{countColumn}
 }
 
 func (b *builder) rowsQuery() (string, []change.Column) {
-	return "SELECT COUNT(*), COUNT(CASE WHEN " + b.isBefore("l") + " THEN 1 END) FROM " + b.table + " l WHERE " + b.between("l"), []change.Column{countColumn, countColumn}
+	return "SELECT COUNT(*), COUNT(CASE WHEN " + b.isBefore("l") + " THEN 1 END) FROM " + b.table + " l WHERE " + b.between(), []change.Column{countColumn, countColumn}
 }
 
 func (b *builder) orphansQuery() (string, []change.Column) {
-	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.table + " l WHERE " + b.between("l") + " AND " + b.isBefore("l") +
+	text := "SELECT " + b.column("l", b.h.sequence) + " FROM " + b.table + " l WHERE " + b.between() + " AND " + b.isBefore("l") +
 		" AND NOT EXISTS (SELECT 1 FROM " + b.table + " u WHERE " + b.sequence("u") + " = " + b.sequence("l") + " AND " + b.isEvent("u") + ")" +
 		" ORDER BY " + b.sequence("l") + " " + b.dialect.Limit(b.param(source.ArgInt))
 	return text, []change.Column{*b.h.sequence}
