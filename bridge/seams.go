@@ -4,6 +4,7 @@ package bridge
 
 import (
 	"context"
+	"time"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
@@ -30,6 +31,14 @@ type Sink interface {
 	// Abort gives up everything since the last Commit.
 	Abort(ctx context.Context) error
 	Close() error
+}
+
+// Overlapping is a Sink that takes the records of the next round while a commit is under way.
+type Overlapping interface {
+	// CommitBehind begins what Commit does and returns. Records may be published meanwhile: they belong to the next round, and nobody can read them
+	// before this one has ended. The bytes of this round's records stay borrowed until settled returns, which gives the moment of the commit's end
+	// and its error; it is called before the next commit.
+	CommitBehind(ctx context.Context, entries []checkpoint.Entry) (settled func(ctx context.Context) (time.Time, error), err error)
 }
 
 // Encoder appends one event, encoded, to dst. It is declared beside the trees that it is compiled from, so that formats need not know the

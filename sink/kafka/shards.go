@@ -141,7 +141,11 @@ func (t *Transactional) writeEntries(ctx context.Context, entries []checkpoint.E
 			return err
 		}
 	}
-	return t.commit(ctx)
+	err := t.commit(ctx, t.session)
+	if err == nil {
+		t.leaveTxn()
+	}
+	return err
 }
 
 func shardsIn(entries map[string][]byte) (int, error) {

@@ -27,6 +27,7 @@ type Transactional struct {
 	session  *session // nil when not open
 	inTxn    bool
 	timer    *time.Timer // runs while in a transaction
+	closing  *closing    // the commit under way beside us, nil when there is none
 	broken   error       // what the session ended with; only Open gets over it
 }
 
@@ -128,24 +129,11 @@ func refused(err error) bool {
 
 // Commit makes the records since the last Commit and the entries visible in one step. When it fails, the next Open tells what Kafka kept.
 func (t *Transactional) Commit(ctx context.Context, entries []checkpoint.Entry) error {
-	if err := t.opened(); err != nil {
-		return err
-	}
-	if !t.inTxn && len(entries) == 0 {
-		return nil
-	}
-	t.begin()
-	var err error
-	for i := 0; i < len(entries) && err == nil; i++ {
-		err = t.session.sendEntry(ctx, t.topic, entries[i])
-	}
+	settled, err := t.CommitBehind(ctx, entries)
 	if err == nil {
-		err = t.commit(ctx)
+		_, err = settled(ctx)
 	}
-	if err != nil {
-		return t.giveUp(ctx, err)
-	}
-	return nil
+	return err
 }
 
 var errTimeUp = errors.New("the transaction took too long")
@@ -157,20 +145,6 @@ func (t *Transactional) begin() {
 		w := t.session.writer
 		t.timer = time.AfterFunc(t.conf.TransactionTimeout/10*9, func() { w.fail(errTimeUp) })
 	}
-}
-
-// commit waits for all acks (I1) and ends the transaction.
-func (t *Transactional) commit(ctx context.Context) error {
-	if err := t.session.flush(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.conf.TransactionTimeout, errTimeUp)
-	defer cancel()
-	if err := t.session.call(ctx, func() error { return t.session.writer.end(true) }); err != nil {
-		return t.session.fail("commit transaction", err)
-	}
-	t.leaveTxn()
-	return nil
 }
 
 func (t *Transactional) leaveTxn() {
@@ -220,7 +194,7 @@ func (t *Transactional) end() {
 		}
 		t.session.close()
 	}
-	t.session, t.broken = nil, nil
+	t.session, t.broken, t.closing = nil, nil, nil
 }
 
 // giveUp aborts after an error. The error of a producer that was fenced gets its meaning from who started last.
@@ -239,14 +213,29 @@ func (t *Transactional) giveUp(ctx context.Context, err error) error {
 	return err
 }
 
-// abortTxn aborts the open transaction within closeTime, also when the context has ended.
+// abortTxn aborts the open transaction within closeTime, also when the context has ended. A commit under way beside us comes to its end first: what it
+// has begun cannot be taken back, and only what it left open can be aborted.
 func (t *Transactional) abortTxn(ctx context.Context) error {
-	if !t.inTxn {
-		return nil
-	}
-	t.leaveTxn()
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeTime, errors.New("abort took too long"))
 	defer cancel()
+	open := t.inTxn
+	if t.inTxn {
+		t.leaveTxn()
+	}
+	if c := t.closing; c != nil {
+		t.session.writer.stop()
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			t.session.line.cut()
+			return context.Cause(ctx)
+		}
+		open = open || c.err != nil
+		t.closing = nil
+	}
+	if !open {
+		return nil
+	}
 	ended := t.session.writer.stop()
 	select {
 	case <-ended:

@@ -36,10 +36,15 @@ type writer struct {
 	added    []*lane // lanes that take part in the open transaction
 	flushing bool
 	count    int   // records not acknowledged
-	bytes    int64 // what they take (I10)
+	bytes    int64 // what they take, and those of the next round (I10)
 	failed   error
 	running  sync.WaitGroup
-	changed  chan struct{} // holds a token when something changed since the caller looked
+	changed  chan struct{} // holds a token when something changed since the writing goroutine looked
+	flushed  chan struct{} // the same for the flushing one
+
+	divided bool    // records belong to the next round: see divide
+	later   []*lane // that have records of the next round
+	behind  int     // how many records
 }
 
 // lane is one partition.
@@ -50,6 +55,7 @@ type lane struct {
 	sequence  int32 // of the next record
 	open      *batch
 	ready     []*batch // sealed, in order
+	later     []*batch // of the next round, not sealed
 	busy      bool     // in a node's queue, or a batch is on its way
 	dirty     bool     // in the writer's list of lanes to flush
 	added     bool     // takes part in the open transaction
@@ -71,7 +77,7 @@ const sendAt = 64 << 10
 func (s *session) newWriter(transactionalID string, patience time.Duration) *writer {
 	return &writer{
 		conf: s.conf, client: s.client, line: s.line, id: transactionalID, hash: hashes[s.conf.Partitioner], patience: patience,
-		topics: map[string][]*lane{}, nodes: map[int32]*node{}, changed: make(chan struct{}, 1),
+		topics: map[string][]*lane{}, nodes: map[int32]*node{}, changed: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
 	}
 }
 
@@ -118,10 +124,13 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 	counted := int64(size) + recordOverhead
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed != nil || w.bytes > 0 && w.bytes+counted > w.conf.MaxInFlightBytes {
-		if err := w.push(ctx, func() bool { return w.bytes == 0 || w.bytes+counted <= w.conf.MaxInFlightBytes }); err != nil {
-			return err
-		}
+	if err := w.makeRoom(ctx, counted); err != nil {
+		return err
+	}
+	w.bytes += counted
+	if w.divided {
+		w.addLater(l, r, size, counted)
+		return nil
 	}
 	if l.open != nil && l.open.size+size > w.conf.MaxMessageBytes {
 		w.seal(l)
@@ -133,40 +142,56 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 	w.mark(l)
 	l.open.add(r, size, counted)
 	w.count++
-	w.bytes += counted
 	if l.open.size >= sendAt {
 		w.queue(l)
 	}
 	return nil
 }
 
+// makeRoom waits until so many bytes more may be on their way. w.mu is held, but not while waiting.
+func (w *writer) makeRoom(ctx context.Context, counted int64) error {
+	room := func() bool { return w.bytes == 0 || w.bytes+counted <= w.conf.MaxInFlightBytes }
+	for w.failed == nil && !room() {
+		var err error
+		if w.divided { // who flushes, pushes
+			err = w.wait(ctx, w.changed, func() bool { return !w.divided || room() })
+		} else {
+			err = w.push(ctx, w.changed, room)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.failed
+}
+
 // flush sends everything and returns when all of it is acknowledged.
 func (w *writer) flush(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.push(ctx, func() bool { return w.count == 0 })
+	return w.push(ctx, w.flushed, func() bool { return w.count == 0 })
 }
 
 // push sends every record, also those in small batches, until the condition holds. w.mu is held, but not while waiting.
-func (w *writer) push(ctx context.Context, holds func() bool) error {
+func (w *writer) push(ctx context.Context, changed <-chan struct{}, holds func() bool) error {
 	w.flushing = true
 	for _, l := range w.dirty {
 		l.dirty = false
 		w.queue(l)
 	}
 	w.dirty = w.dirty[:0]
-	err := w.wait(ctx, holds)
+	err := w.wait(ctx, changed, holds)
 	w.flushing = false
 	return err
 }
 
 // wait returns when the condition holds, at the first failure, or with the context's error. w.mu is held, but not while waiting.
-func (w *writer) wait(ctx context.Context, holds func() bool) error {
+func (w *writer) wait(ctx context.Context, changed <-chan struct{}, holds func() bool) error {
 	for w.failed == nil && !holds() {
 		w.mu.Unlock()
 		var err error
 		select {
-		case <-w.changed:
+		case <-changed:
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -178,11 +203,13 @@ func (w *writer) wait(ctx context.Context, holds func() bool) error {
 	return w.failed
 }
 
-// wake tells the caller that something changed.
+// wake tells those who wait that something changed.
 func (w *writer) wake() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
+	for _, waiting := range []chan struct{}{w.changed, w.flushed} {
+		select {
+		case waiting <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -10,9 +10,10 @@ import (
 
 // The sinks do not know the runner; here they are held against what it wants.
 var (
-	_ bridge.Sink      = (*kafka.Transactional)(nil)
-	_ bridge.Sink      = (*kafka.Idempotent)(nil)
-	_ bridge.Sink      = (*stdout.Sink)(nil)
-	_ bridge.Sink      = sinktest.Sink(nil)
-	_ checkpoint.Store = (*kafka.Store)(nil)
+	_ bridge.Sink        = (*kafka.Transactional)(nil)
+	_ bridge.Overlapping = (*kafka.Transactional)(nil)
+	_ bridge.Sink        = (*kafka.Idempotent)(nil)
+	_ bridge.Sink        = (*stdout.Sink)(nil)
+	_ bridge.Sink        = sinktest.Sink(nil)
+	_ checkpoint.Store   = (*kafka.Store)(nil)
 )

@@ -62,6 +62,9 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 		"CancelledContext":    testCancelled,
 		"CloseWithOpenRound":  testCloseOpen,
 		"ManyTopicsInOneTurn": testManyTopics,
+		"Behind":              testBehind,
+		"BehindAborted":       testBehindAborted,
+		"BehindManyRounds":    testBehindManyRounds,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
