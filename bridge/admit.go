@@ -90,7 +90,7 @@ func (r *Runner) admit(ctx context.Context, j *joining, now time.Time) error {
 	}
 	r.joins(t)
 	r.tables[id] = t
-	r.tellPosition(t)
+	r.tellPosition(t, t.state.Position)
 	r.tellPause(t)
 	if trouble := r.troubles[id]; trouble != nil {
 		t.careful = trouble.refused

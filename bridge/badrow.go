@@ -253,13 +253,13 @@ func (r *Runner) blame(e *change.TableError) bool {
 }
 
 // lettersCommitted counts the letters of a commit for good.
-func (r *Runner) lettersCommitted() {
-	for key, n := range r.batch.letters {
+func (r *Runner) lettersCommitted(b *batch) {
+	for key, n := range b.letters {
 		if q := r.letters.quotas[key.Table]; q != nil {
 			q.committed = min(q.committed+n, q.now)
 		}
 	}
-	for _, row := range r.batch.lettered {
+	for _, row := range b.lettered {
 		delete(r.letters.refused[row.table], row.origin)
 		delete(r.letters.refused[row.table], letterOrigin+row.origin)
 	}

@@ -132,6 +132,20 @@ func (b *batch) summary(now time.Time) Commit {
 	return Commit{Counts: b.counts, DeadLetters: b.letters, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
 }
 
+// seal gives what was published and begins a new batch. The slabs go with it: see takeSlabs.
+func (b *batch) seal() batch {
+	ended := *b
+	ended.free = nil
+	*b = batch{free: b.free, events: ended.events, parts: ended.parts, pending: ended.pending, headers: ended.headers}
+	return ended
+}
+
+// takeSlabs makes the slabs of a batch free that the sink no longer holds.
+func (b *batch) takeSlabs(ended *batch) {
+	b.free = append(b.free, ended.slabs...)
+	ended.slabs = nil
+}
+
 // reset begins a new batch. The slabs are free again: the sink no longer holds them.
 func (b *batch) reset() {
 	b.free = append(b.free, b.slabs...)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ctbridge/bridge/change"
-	"ctbridge/bridge/checkpoint"
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
 )
@@ -61,7 +60,7 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 		}
 		// Rows of equal position are never parted by a commit: the position could not tell them apart after a restart (I2).
 		if held != nil && r.commitDue(held) && ev.Position != held.Position {
-			if err := r.commit(work); err != nil {
+			if err := r.commitDuring(work, held); err != nil {
 				return p, err
 			}
 			p.committed = true
@@ -277,84 +276,6 @@ func (r *Runner) closeWindow(stop, work context.Context, events *source.Merge, w
 	}
 	r.passFiltered(events, nil)
 	return nil
-}
-
-// commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets
-// them (I11).
-func (r *Runner) commit(ctx context.Context) error {
-	r.setAside()
-	if err := r.commitBatch(ctx); err != nil {
-		return err
-	}
-	return r.takeUp(ctx, false)
-}
-
-func (r *Runner) commitBatch(ctx context.Context) error {
-	r.keepNumbers()
-	r.state.Task.Sequence = string(r.changes.last)
-	r.state.Layout = r.source.Memory()
-	r.expireLookback()
-	entries := r.state.Entries()
-	if r.batch.records == 0 && len(entries) == 0 {
-		return nil
-	}
-	if err := r.sink.Commit(ctx, entries); err != nil {
-		return r.tableFault(StageCheckpoint, err)
-	}
-	r.clock.rows = 0
-	r.options.Observer.SinkReachable(nil)
-	r.options.Observer.Committed(r.batch.summary(r.options.Now()))
-	r.lettersCommitted()
-	r.batch.reset()
-	r.afterCommit()
-	return nil
-}
-
-func (r *Runner) afterCommit() {
-	for _, t := range r.order {
-		if t.read > 0 {
-			r.options.Observer.RowsRead(t.id, t.read)
-		}
-		t.read, t.lagShown = 0, false
-		r.tellPosition(t)
-		t.state.Outlive()
-		if t.newest <= t.state.Position {
-			r.caughtUp(t)
-		}
-	}
-}
-
-// caughtUp tells the observer, once, that nothing of a table is unpublished.
-func (r *Runner) caughtUp(t *table) {
-	if !t.current {
-		t.current = true
-		r.options.Observer.Lag(t.id, 0)
-	}
-}
-
-// tellPosition tells a position that is new to the observer.
-func (r *Runner) tellPosition(t *table) {
-	if t.told != t.state.Position {
-		t.told = t.state.Position
-		r.options.Observer.Reached(t.id, t.told)
-	}
-}
-
-func (r *Runner) expireLookback() {
-	before, most := r.options.Now().Add(-r.options.LookbackFor), r.options.LookbackRows
-	windows := r.windows[:0]
-	for _, t := range r.order {
-		if t.state.Window.Bare() {
-			continue
-		}
-		if t.holds() { // what appears below its position meanwhile is found after the load
-			continue
-		}
-		t.state.Window.Expire(before, most)
-		windows = append(windows, &t.state.Window)
-	}
-	checkpoint.Shrink(windows, most)
-	r.windows = windows
 }
 
 func sameTransaction(ev *change.Event, id []byte) bool {

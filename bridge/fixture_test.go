@@ -33,7 +33,12 @@ type ledger struct {
 	entries map[string][]byte
 	pending []string
 	open    bool
+	failed  error // what ended the session
 	commits int
+
+	behind  int  // commits beside the next round
+	closing bool // one is not settled
+	life    int  // number of the session
 	topics  map[string]change.TopicRole
 
 	// onPublish and onCommit may fail a call; the number counts calls since the ledger was made.
@@ -57,7 +62,7 @@ func (l *ledger) Open(context.Context) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	l.open, l.pending = true, nil
+	l.open, l.pending, l.failed = true, nil, nil
 	out := make(map[string][]byte, len(l.entries))
 	for k, v := range l.entries {
 		out[k] = v
@@ -92,6 +97,9 @@ var errClosed = errors.New("the sink was used after an error without Open")
 func (l *ledger) Publish(_ context.Context, r *change.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
 	if !l.open {
 		return fault.New(fault.Fatal, "", errClosed, "")
 	}
@@ -116,17 +124,50 @@ func (l *ledger) Publish(_ context.Context, r *change.Record) error {
 func (l *ledger) Commit(_ context.Context, entries []checkpoint.Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	round := l.pending
+	l.pending = nil
+	return l.commit(round, entries)
+}
+
+// CommitBehind commits at once or when it is settled, by turns: both can happen before an Abort.
+func (l *ledger) CommitBehind(_ context.Context, entries []checkpoint.Entry) (func(context.Context) (time.Time, error), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return nil, fault.New(fault.Fatal, "", errors.New("a commit is not settled yet"), "")
+	}
+	round, done, life := l.pending, false, l.life
+	l.pending, l.closing = nil, true
+	var err error
+	if l.behind++; l.behind%2 == 0 {
+		err, done = l.commit(round, entries), true
+	}
+	return func(context.Context) (time.Time, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if life != l.life {
+			return time.Now(), fault.New(fault.Fatal, "", errors.New("settled after the end of its session"), "")
+		}
+		l.closing = false
+		if !done {
+			err = l.commit(round, entries)
+		}
+		return time.Now(), err
+	}, nil
+}
+
+func (l *ledger) commit(round []string, entries []checkpoint.Entry) error {
 	if !l.open {
 		return fault.New(fault.Fatal, "", errClosed, "")
 	}
 	l.asked++
 	if l.onCommit != nil {
 		if err := l.onCommit(l.asked); err != nil {
-			l.open = false
+			l.open, l.failed = false, err
 			return err
 		}
 	}
-	l.records, l.pending = append(l.records, l.pending...), nil
+	l.records = append(l.records, round...)
 	for _, e := range entries {
 		if e.Value == nil {
 			delete(l.entries, e.Key)
@@ -143,7 +184,8 @@ func (l *ledger) Commit(_ context.Context, entries []checkpoint.Entry) error {
 func (l *ledger) Abort(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open, l.pending = false, nil
+	l.open, l.pending, l.closing = false, nil, false
+	l.life++
 	return nil
 }
 

@@ -104,6 +104,7 @@ type Runner struct {
 	bounds     []*bounds // of each output, nil for one without; nil where no output has any
 	changes    changeSequences
 	batch      batch
+	sealed     sealed
 	clock      clock
 	latest     *table       // see tableOf
 	skipped    []skippedRow // left out behind the event that is held back
@@ -231,6 +232,7 @@ func (r *Runner) open(ctx context.Context) error {
 	r.state.SetOutputs(outputs)
 	r.sequencer = newSequencer(outputs, r.state.Task.Transactions)
 	r.changes = changeSequences{last: []byte(r.state.Task.Sequence)}
+	r.sealed = sealed{}
 	r.batch, r.skipped, r.names, r.passing = batch{}, nil, make(map[named][]string), time.Time{}
 	r.kept, r.handed, r.latest, r.clock = kept{}, "", nil, clock{}
 	r.letters.forget()

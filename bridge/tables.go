@@ -24,6 +24,7 @@ type table struct {
 	newest     change.Position
 	told       change.Position // to the observer
 	read       int             // rows since the last commit
+	sealed     sealedTable     // of the last commit
 	lagShown   bool
 	current    bool                    // the observer has been told that nothing is unpublished
 	stopped    bool                    // by an error in this session: it is no longer read

@@ -2,7 +2,9 @@ package wiring
 
 import (
 	"context"
+	"time"
 
+	"ctbridge/bridge"
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/checkpoint"
 )
@@ -44,4 +46,14 @@ func (g *guard) Commit(ctx context.Context, entries []checkpoint.Entry) error {
 		}
 	}
 	return g.sink.Commit(ctx, entries)
+}
+
+// CommitBehind commits for a member, beside the next round where the sink can do that.
+func (g *guard) CommitBehind(ctx context.Context, entries []checkpoint.Entry) (settled func(context.Context) (time.Time, error), err error) {
+	if o, can := g.sink.(bridge.Overlapping); can {
+		return o.CommitBehind(ctx, entries)
+	}
+	err = g.Commit(ctx, entries)
+	at := time.Now()
+	return func(context.Context) (time.Time, error) { return at, nil }, err
 }
