@@ -6,8 +6,7 @@ import (
 	"ctbridge/bridge/change"
 )
 
-// batch is what has been published since the last commit. The records' bytes lie in its slabs, which are used again once the sink has
-// acknowledged them.
+// batch is what has been published since the last commit, and what is rendered of the row at hand.
 type batch struct {
 	records, bytes int
 	counts         map[CommitKey]int
@@ -19,8 +18,7 @@ type batch struct {
 	letters  map[LetterKey]int
 	lettered []rowOrigin // the rows whose letters are among the records
 
-	slabs   [][]byte // full ones first
-	free    [][]byte
+	slab    []byte          // the bytes of the pending records
 	events  []countedEvent  // of one row, in the first output
 	parts   []*change.Event // of one row, in the output that is rendered
 	pending []change.Record // of one row, in all outputs
@@ -28,8 +26,11 @@ type batch struct {
 	origin  string          // of the row that is rendered: see change.Record
 }
 
-// slabSize is how much a slab holds; a record that does not fit gets memory of its own.
-const slabSize = 1 << 20
+// A slab grows with what it has to hold, up to mostSlab; a larger record gets memory of its own.
+const (
+	firstSlab = 4 << 10
+	mostSlab  = 1 << 20
+)
 
 // oldestBatch bounds how long a slow source can keep a commit open: consumers wait for it, and brokers end long transactions.
 const oldestBatch = 2 * time.Second
@@ -40,31 +41,28 @@ func (b *batch) full(o Options) bool {
 
 // space gives an empty slice with room behind it to append one encoding to.
 func (b *batch) space() []byte {
-	n := len(b.slabs)
-	if n == 0 || cap(b.slabs[n-1])-len(b.slabs[n-1]) < slabSize/16 {
-		if f := len(b.free); f > 0 {
-			b.slabs, b.free = append(b.slabs, b.free[f-1][:0]), b.free[:f-1]
-		} else {
-			b.slabs = append(b.slabs, make([]byte, 0, slabSize))
-		}
-		n = len(b.slabs)
+	if b.slab == nil {
+		b.slab = make([]byte, 0, firstSlab)
 	}
-	slab := b.slabs[n-1]
-	return slab[len(slab):len(slab):cap(slab)]
+	n := len(b.slab)
+	return b.slab[n:n:cap(b.slab)]
 }
 
 // keep marks an encoding that was appended to space as used, and returns it with no room behind it.
 func (b *batch) keep(encoded []byte) []byte {
-	slab := &b.slabs[len(b.slabs)-1]
-	if room := cap(*slab) - len(*slab); len(encoded) <= room {
-		*slab = (*slab)[:len(*slab)+len(encoded)]
+	n, size := len(b.slab), len(encoded)
+	switch {
+	case size <= cap(b.slab)-n:
+		b.slab = b.slab[:n+size]
+	case n+size <= mostSlab: // it has found memory of its own; the next ones have room
+		b.slab = make([]byte, 0, 2*(n+size))
 	}
-	return encoded[:len(encoded):len(encoded)]
+	return encoded[:size:size]
 }
 
 // begins forgets the records of the row before.
 func (b *batch) begins() {
-	b.events, b.pending, b.headers = b.events[:0], b.pending[:0], b.headers[:0]
+	b.events, b.pending, b.headers, b.slab = b.events[:0], b.pending[:0], b.headers[:0], b.slab[:0]
 }
 
 func (b *batch) add(r *change.Record) {
@@ -132,22 +130,14 @@ func (b *batch) summary(now time.Time) Commit {
 	return Commit{Counts: b.counts, DeadLetters: b.letters, Records: b.records, Bytes: b.bytes, Took: now.Sub(b.begin), Oldest: b.oldest}
 }
 
-// seal gives what was published and begins a new batch. The slabs go with it: see takeSlabs.
+// seal gives what was published and begins a new batch.
 func (b *batch) seal() batch {
 	ended := *b
-	ended.free = nil
-	*b = batch{free: b.free, events: ended.events, parts: ended.parts, pending: ended.pending, headers: ended.headers}
+	b.reset()
 	return ended
 }
 
-// takeSlabs makes the slabs of a batch free that the sink no longer holds.
-func (b *batch) takeSlabs(ended *batch) {
-	b.free = append(b.free, ended.slabs...)
-	ended.slabs = nil
-}
-
-// reset begins a new batch. The slabs are free again: the sink no longer holds them.
+// reset begins a new batch.
 func (b *batch) reset() {
-	b.free = append(b.free, b.slabs...)
-	*b = batch{free: b.free, slabs: b.slabs[:0], events: b.events, parts: b.parts, pending: b.pending, headers: b.headers}
+	*b = batch{slab: b.slab[:0], events: b.events[:0], parts: b.parts, pending: b.pending[:0], headers: b.headers[:0]}
 }

@@ -99,7 +99,6 @@ func (r *Runner) committed(at time.Time) {
 	r.options.Observer.SinkReachable(nil)
 	r.options.Observer.Committed(b.summary(at))
 	r.lettersCommitted(b)
-	r.batch.takeSlabs(b)
 	for _, t := range r.order {
 		if t.sealed.read > 0 {
 			r.options.Observer.RowsRead(t.id, t.sealed.read)

@@ -20,6 +20,7 @@ type kept struct {
 	events  []countedEvent
 	records []change.Record
 	headers []change.Header
+	slab    []byte       // the bytes of the records
 	behind  []skippedRow // rows between it and the next good one, in order
 	bytes   int          // of the letters among them
 
@@ -46,6 +47,7 @@ func (k *kept) take(r *Runner) {
 	k.events, b.events = b.events, k.events[:0]
 	k.records, b.pending = b.pending, k.records[:0]
 	k.headers, b.headers = b.headers, k.headers[:0]
+	k.slab, b.slab = b.slab, k.slab[:0]
 	k.counts, k.tableCounts = append(k.counts[:0], r.sequencer.before...), append(k.tableCounts[:0], k.table.sequencer.before...)
 	k.sequence = append(k.sequence[:0], r.changes.last...)
 	k.given = r.changes.published()

@@ -23,7 +23,7 @@ type Sink interface {
 	// EnsureTopics does so for many topics, with few requests. What is wrong with single ones, as EnsureTopic would tell it, is in refused by
 	// their names; an error is about all of them.
 	EnsureTopics(ctx context.Context, names []string, role change.TopicRole) (refused map[string]error, err error)
-	// Publish hands over one record. *r may be used again at once; the bytes it points to stay untouched until Commit or Abort returns.
+	// Publish hands over one record. *r and the bytes that it points to may be used again at once.
 	Publish(ctx context.Context, r *change.Record) error
 	// Commit returns when all records since the last Commit and the entries are acknowledged by all in-sync replicas. An error that the
 	// records of one table caused (too large, topic denied) is a *change.TableError.
@@ -36,8 +36,7 @@ type Sink interface {
 // Overlapping is a Sink that takes the records of the next round while a commit is under way.
 type Overlapping interface {
 	// CommitBehind begins what Commit does and returns. Records may be published meanwhile: they belong to the next round, and nobody can read them
-	// before this one has ended. The bytes of this round's records stay borrowed until settled returns, which gives the moment of the commit's end
-	// and its error; it is called before the next commit.
+	// before this one has ended. settled gives the moment of the commit's end and its error; it is called before the next commit.
 	CommitBehind(ctx context.Context, entries []checkpoint.Entry) (settled func(ctx context.Context) (time.Time, error), err error)
 }
 

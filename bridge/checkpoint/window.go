@@ -1,10 +1,6 @@
 package checkpoint
 
 import (
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"sort"
 	"time"
@@ -32,16 +28,6 @@ type pass struct {
 // mostPasses bounds them; where there are more, every other is forgotten, which makes the look-back longer, never shorter.
 const mostPasses = 64
 
-type segment struct {
-	id        int
-	positions []change.Position // as published, duplicates included
-	newest    time.Time         // when the last one was added
-	dirty     bool
-}
-
-// segmentSize bounds what one commit rewrites: about 8 KiB.
-const segmentSize = 2000
-
 // Floor is the position at or below which the window knows nothing.
 func (w *Window) Floor() change.Position { return w.floor }
 
@@ -66,11 +52,7 @@ func (w *Window) Bare() bool { return len(w.segments) == 0 && len(w.passes) == 0
 func (w *Window) Rows() int {
 	n := 0
 	for _, s := range w.segments {
-		for _, p := range s.positions {
-			if p > w.floor {
-				n++
-			}
-		}
+		n += s.above(w.floor)
 	}
 	return n
 }
@@ -79,7 +61,7 @@ func (w *Window) Rows() int {
 func (w *Window) Size() int {
 	n := 0
 	for _, s := range w.segments {
-		n += len(s.positions)
+		n += s.rows
 	}
 	return n
 }
@@ -88,11 +70,11 @@ func (w *Window) Size() int {
 func (w *Window) Counts() map[change.Position]int {
 	out := make(map[change.Position]int)
 	for _, s := range w.segments {
-		for _, p := range s.positions {
-			if p > w.floor {
-				out[p]++
+		_ = decodePositions(s.coded, func(p []byte) { // that it can be decoded was seen when it came
+			if string(p) > string(w.floor) {
+				out[change.Position(p)]++
 			}
-		}
+		})
 	}
 	return out
 }
@@ -100,12 +82,12 @@ func (w *Window) Counts() map[change.Position]int {
 // Add notes a published event.
 func (w *Window) Add(p change.Position, now time.Time) {
 	s := w.open()
-	s.positions = append(s.positions, p)
+	s.add(p)
 	s.newest, s.dirty = now, true
 }
 
 func (w *Window) open() *segment {
-	if n := len(w.segments); n > 0 && len(w.segments[n-1].positions) < segmentSize {
+	if n := len(w.segments); n > 0 && w.segments[n-1].rows < segmentSize {
 		return w.segments[n-1]
 	}
 	w.segments = append(w.segments, &segment{id: w.next})
@@ -145,12 +127,10 @@ func Shrink(windows []*Window, most int) {
 // drop gives up the oldest segment and returns how many positions it held.
 func (w *Window) drop() int {
 	s := w.segments[0]
-	for _, p := range s.positions {
-		w.floor = max(w.floor, p)
-	}
+	w.floor = max(w.floor, s.most)
 	w.gone = append(w.gone, s.id)
 	w.segments = w.segments[1:]
-	return len(s.positions)
+	return s.rows
 }
 
 // Forget replaces what is known above the floor by what the change table holds now, after rows were purged from it.
@@ -180,78 +160,14 @@ func (w *Window) entries(dst []Entry, prefix string) []Entry {
 	return dst
 }
 
-// segmentRecord is a stored segment: positions sorted and front-coded (shared prefix length, rest length, rest).
-type segmentRecord struct {
-	V         int    `json:"v"`
-	Positions string `json:"positions"`
-}
-
-func (s *segment) encode() []byte {
-	sorted := append([]change.Position(nil), s.positions...)
-	sort.Slice(sorted, func(i, j int) bool { return sorted[i] < sorted[j] })
-	var b []byte
-	last := ""
-	for _, p := range sorted {
-		shared := sharedPrefix(last, string(p))
-		b = binary.AppendUvarint(b, uint64(shared))
-		b = binary.AppendUvarint(b, uint64(len(p)-shared))
-		b = append(b, p[shared:]...)
-		last = string(p)
-	}
-	out, _ := json.Marshal(segmentRecord{V: stateVersion, Positions: base64.StdEncoding.EncodeToString(b)})
-	return out
-}
-
-func sharedPrefix(a, b string) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
 // load adds a stored segment. Its rows count as just seen: a restart must not shorten the look-back.
 func (w *Window) load(id int, value []byte, now time.Time) error {
-	var r segmentRecord
-	if err := decode(value, &r); err != nil {
-		return err
-	}
-	if err := required(value, "positions"); err != nil {
-		return err
-	}
-	b, err := base64.StdEncoding.DecodeString(r.Positions)
+	s, err := decodeSegment(id, value, now)
 	if err != nil {
 		return err
 	}
-	positions, err := decodePositions(b)
-	if err != nil {
-		return err
-	}
-	w.segments = append(w.segments, &segment{id: id, positions: positions, newest: now})
+	w.segments = append(w.segments, s)
 	sort.Slice(w.segments, func(i, j int) bool { return w.segments[i].id < w.segments[j].id })
 	w.next = max(w.next, id+1)
 	return nil
-}
-
-var errSegment = errors.New("look-back segment is damaged")
-
-func decodePositions(b []byte) ([]change.Position, error) {
-	var out []change.Position
-	last := ""
-	for len(b) > 0 {
-		shared, n := binary.Uvarint(b)
-		if n <= 0 || shared > uint64(len(last)) {
-			return nil, errSegment
-		}
-		b = b[n:]
-		rest, n := binary.Uvarint(b)
-		if n <= 0 || rest > uint64(len(b)-n) {
-			return nil, errSegment
-		}
-		last = last[:shared] + string(b[n:n+int(rest)])
-		out, b = append(out, change.Position(last)), b[n+int(rest):]
-	}
-	return out, nil
 }

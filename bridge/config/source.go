@@ -88,5 +88,5 @@ type Horizon struct {
 	Settle       time.Duration `yaml:"settle" default:"1s" min:"0s" max:"1h" doc:"Rows are held back for so long after they were first seen. 0s suits tables that triggers fill inside the source transaction."`
 	MaxWait      time.Duration `yaml:"max_wait" default:"1m" min:"1s" max:"24h" doc:"A hole in the sequence, or a control table that stands still, holds rows back no longer than this."`
 	Lookback     time.Duration `yaml:"lookback" default:"10m" min:"0s" max:"24h" doc:"For so long after a row was published, rows that turn up below it are looked for; they are published and counted as late. Longer than the longest transaction of the writer, whose rows appear when it commits."`
-	LookbackRows int           `yaml:"lookback_rows" default:"200000" min:"0" max:"10000000" doc:"The same in rows, over all tables; the smaller window counts. Each row takes about 70 bytes of memory and 10 of the checkpoint."`
+	LookbackRows int           `yaml:"lookback_rows" default:"200000" min:"0" max:"10000000" doc:"The same in rows, over all tables; the smaller window counts. Each row takes about 15 bytes of memory and 10 of the checkpoint."`
 }

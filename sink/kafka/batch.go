@@ -9,11 +9,11 @@ import (
 	"ctbridge/bridge/change"
 )
 
-// batch gathers the records of one partition. It borrows their bytes until it is acknowledged, and is reused after that, so that a record
-// allocates nothing of its own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that
+// batch gathers the records of one partition, with their bytes. It is reused once it is acknowledged, so that a record allocates nothing of its own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that
 // is sent again (KIP-98).
 type batch struct {
 	records []sarama.Record
+	bytes   []byte  // what they point into; full ones are only held by their records
 	owners  []owner // of each record
 	size    int     // bytes on the wire, before compression, at most
 	counted int64   // bytes counted against the limit (I10)
@@ -66,12 +66,25 @@ func (b *batch) add(r *change.Record, size int, counted int64) {
 	}
 	b.lastTime = max(b.lastTime, at)
 	b.records = append(b.records, sarama.Record{
-		Key: r.Key, Value: r.Value, Headers: wireHeaders(r.Headers),
+		Key: b.keep(r.Key), Value: b.keep(r.Value), Headers: b.wireHeaders(r.Headers),
 		OffsetDelta: int64(len(b.records)), TimestampDelta: time.Duration(at-b.firstTime) * time.Millisecond,
 	})
 	b.owners = append(b.owners, owner{r.Table, r.Origin})
 	b.size += size
 	b.counted += counted
+}
+
+// keep copies bytes into the batch; nil stays nil.
+func (b *batch) keep(from []byte) []byte {
+	if len(from) == 0 {
+		return from[:len(from):len(from)]
+	}
+	start := len(b.bytes)
+	if cap(b.bytes)-start < len(from) {
+		start, b.bytes = 0, make([]byte, 0, max(len(from), sendAt))
+	}
+	b.bytes = append(b.bytes, from...)
+	return b.bytes[start:len(b.bytes):len(b.bytes)]
 }
 
 // clock gives the time in Unix milliseconds, looking at the clock once in a while.
@@ -83,14 +96,14 @@ func (b *batch) clock() int64 {
 }
 
 // wireHeaders gives the headers as the client wants them.
-func wireHeaders(headers []change.Header) []*sarama.RecordHeader {
+func (b *batch) wireHeaders(headers []change.Header) []*sarama.RecordHeader {
 	if len(headers) == 0 {
 		return nil
 	}
 	own := make([]sarama.RecordHeader, len(headers))
 	out := make([]*sarama.RecordHeader, len(headers))
 	for i, h := range headers {
-		own[i] = sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value}
+		own[i] = sarama.RecordHeader{Key: []byte(h.Name), Value: b.keep(h.Value)}
 		out[i] = &own[i]
 	}
 	return out
@@ -141,11 +154,15 @@ func (b *batch) part(from, to int) *batch {
 	return out
 }
 
-// release gives the borrowed bytes back and the batch to the next records.
+// release gives the batch to the next records. The room of a large record is not kept.
 func (b *batch) release() {
 	clear(b.records)
 	clear(b.owners)
-	*b = batch{records: b.records[:0], owners: b.owners[:0]}
+	room := b.bytes[:0]
+	if cap(room) > 2*sendAt {
+		room = nil
+	}
+	*b = batch{records: b.records[:0], owners: b.owners[:0], bytes: room}
 	batches.Put(b)
 }
 

@@ -15,8 +15,7 @@ type closing struct {
 }
 
 // CommitBehind begins what Commit does and returns. Records may be published meanwhile: they wait for the end of this transaction and belong to the next
-// (I5). The bytes of this one's records stay borrowed until settled returns, which gives the commit's end and its error. It is called before the
-// next commit.
+// (I5). settled gives the commit's end and its error, and is called before the next commit.
 func (t *Transactional) CommitBehind(ctx context.Context, entries []checkpoint.Entry) (settled func(context.Context) (time.Time, error), err error) {
 	if err := t.opened(); err != nil {
 		return nil, err

@@ -112,8 +112,7 @@ func (w *writer) leader(topic string, partition int32) int32 {
 	return broker.ID()
 }
 
-// write takes one record, waiting while too much is on its way (I10). The record's bytes are borrowed until it is acknowledged. A record
-// larger than the whole limit passes alone.
+// write takes one record, waiting while too much is on its way (I10). A record larger than the whole limit passes alone.
 func (w *writer) write(ctx context.Context, r *change.Record) error {
 	lanes, err := w.lanes(r.Topic)
 	if err != nil {
