@@ -5,6 +5,7 @@ type Metrics struct {
 	Listen    string     `yaml:"listen" default:":9464" doc:"Address of the status page, /metrics, /healthz and /readyz, read-only and without secrets. The default listens on every interface, because Prometheus and kubelet come from outside the container; 127.0.0.1:9464 keeps it local, an empty text turns it off."`
 	TLS       ServerTLS  `yaml:"tls" doc:"Encryption of that address; on with a certificate. Rotated files are taken up without a restart."`
 	BasicAuth ServerAuth `yaml:"basic_auth" doc:"User and password that the page, /api/status and /metrics ask for. /healthz and /readyz stay open for kubelet, which has none: without the password they give their status code and no word more."`
+	Profiling bool       `yaml:"profiling" default:"false" doc:"Also serve the profiles of Go's net/http/pprof under /debug/pprof/, to those who may see /metrics. Who asks for one makes the process slower for as long; the others of the port have no side effects."`
 }
 
 // ServerTLS is a certificate to serve with.
@@ -26,9 +27,10 @@ func (r *rules) checkMetrics() {
 	m := &r.Metrics
 	tls := []string{at + "tls.cert_file", at + "tls.key_file", at + "tls.client_ca_file"}
 	user := []string{at + "basic_auth.username", at + "basic_auth.password"}
+	profiling := at + "profiling"
 	switch {
 	case m.Listen == "":
-		r.noEffect("with metrics.listen off", "remove it", append(tls, user...)...)
+		r.noEffect("with metrics.listen off", "remove it", append(append(tls, user...), profiling)...)
 		return
 	case !hostPort(m.Listen, true):
 		r.wrong(at+"listen", `write host:port, :port or ""`, "is not an address to listen on")

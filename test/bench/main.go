@@ -1,109 +1,97 @@
-// Command bench measures the whole bridge beside its ceilings, in one run on one machine: the bare driver reading the same pages and a bare
-// sarama producer sending the same bytes in transactions of the same size. Ratios count, not the absolute figures.
+// Command bench measures the bridge, as the built program, on the real servers of test/stack, and beside it what its parts reach at best: the bare
+// driver reading the same rows, and a bare sarama producer sending the same bytes in transactions of the same size. Ratios within a run count more
+// than absolute figures. docs/benchmarks.md says what the figures mean.
 //
-// It takes the servers from the variables of test/stack; without them it measures SQLite only, against the embedded broker.
+//	go run ./test/stack run -only kafka,registry,postgres,mariadb -- go run ./test/bench [-section …] [-engines …] …
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strings"
-
-	"ctbridge/sink/embedded"
+	"runtime/debug"
+	"syscall"
+	"time"
 )
 
 func main() {
-	rows := flag.Int("rows", 200_000, "rows per measurement")
-	engines := flag.String("engines", "sqlite,postgres,mariadb", "engines to measure, as far as their servers are there")
-	formats := flag.String("formats", "json,avro", "formats to measure")
-	out := flag.String("out", "bench-results", "folder for results.md and results.json")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *rows, strings.Split(*engines, ","), strings.Split(*formats, ","), *out); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == peerVerb {
+		exit(servePeer(os.Stdin, os.Stdout))
+		return
+	}
+	o, err := parseOptions(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = run(ctx, o)
+	}
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// place is where the measurements run.
-type place struct {
-	dir, binary       string
-	brokers, registry string
-	broker            string // what the broker is, for the report
+// say tells how far the work is.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-func run(ctx context.Context, rows int, engines, formats []string, out string) error {
-	dir, err := os.MkdirTemp("", "ctbridge-bench-")
+// run measures section by section. What one cannot measure does not keep the others from it.
+func run(ctx context.Context, o options) (err error) {
+	debug.SetGCPercent(400) // the ceilings run in this process
+	p, err := newPlace(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	p := place{dir: dir, binary: filepath.Join(dir, "ctbridge"), brokers: os.Getenv("CTBRIDGE_TEST_KAFKA"), registry: os.Getenv("CTBRIDGE_TEST_REGISTRY"), broker: "Apache Kafka"}
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", p.binary, "ctbridge/cmd/ctbridge").CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, output)
+	defer func() { err = errors.Join(err, p.close()) }()
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
 	}
-	if p.brokers == "" {
-		servers, err := embedded.Start(embedded.Options{DataDir: filepath.Join(dir, "broker")})
-		if err != nil {
-			return err
+	r := newReport(o)
+	for _, name := range o.sections {
+		begin := time.Now()
+		sections[name](ctx, p, o, r)
+		say("section %s took %.0f s", name, time.Since(begin).Seconds())
+		if ctx.Err() != nil {
+			r.fail(ctx.Err())
+			break
 		}
-		defer servers.Close()
-		p.brokers, p.registry, p.broker = servers.Brokers()[0], servers.RegistryURL(), "embedded broker, same process as the ceilings"
 	}
-	var results []result
-	for _, engine := range engines {
-		measured, err := measureEngine(ctx, p, engine, rows, formats)
-		if err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
+	r.Seconds = time.Since(r.Begun).Seconds()
+	if err := r.save(o); err != nil {
+		return err
+	}
+	fmt.Print(r.markdown())
+	return errors.Join(r.errs...)
+}
+
+// section measures one thing and adds it to the report, with what went wrong.
+type section func(ctx context.Context, p *place, o options, r *report)
+
+var sections = map[string]section{
+	"throughput": eachEngine(measureThroughput),
+}
+
+// eachEngine runs a measurement for all engines whose servers are there.
+func eachEngine(measure func(context.Context, *place, options, string, *report) error) section {
+	return func(ctx context.Context, p *place, o options, r *report) {
+		for _, engine := range o.engines {
+			err := measure(ctx, p, o, engine, r)
+			if errors.Is(err, errAway) {
+				r.leave(engine)
+			} else if err != nil {
+				r.fail(fmt.Errorf("%s: %w", engine, err))
+			}
 		}
-		results = append(results, measured...)
 	}
-	return report(results, p, rows, out)
-}
-
-// rate is one measurement.
-type rate struct {
-	RowsPerSecond float64 `json:"rows_per_second"`
-	MBPerSecond   float64 `json:"mb_per_second,omitempty"`
-	CPUMicros     float64 `json:"cpu_us_per_row"`
-	ResidentMiB   float64 `json:"resident_mib,omitempty"`
-}
-
-// result is the bridge beside its two ceilings.
-type result struct {
-	Engine   string  `json:"engine"`
-	Format   string  `json:"format"`
-	Bridge   rate    `json:"bridge"`
-	Driver   rate    `json:"driver"`
-	Producer rate    `json:"producer"`
-	OfSlower float64 `json:"of_slower_ceiling"`
-}
-
-func report(results []result, p place, rows int, out string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d rows of 18 columns, inserts, exactly once, lz4, %s.\n\n", rows, p.broker)
-	b.WriteString("| engine | format | bridge rows/s | MB/s | µs CPU/row | MiB resident | driver rows/s (µs CPU) | producer rows/s (µs CPU) | of the slower ceiling |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, r := range results {
-		fmt.Fprintf(&b, "| %s | %s | %.0f | %.1f | %.1f | %.0f | %.0f (%.1f) | %.0f (%.1f) | %.2f |\n", r.Engine, r.Format, r.Bridge.RowsPerSecond, r.Bridge.MBPerSecond,
-			r.Bridge.CPUMicros, r.Bridge.ResidentMiB, r.Driver.RowsPerSecond, r.Driver.CPUMicros, r.Producer.RowsPerSecond, r.Producer.CPUMicros, r.OfSlower)
-	}
-	fmt.Print(b.String())
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(results, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(out, "results.json"), data, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(out, "results.md"), []byte(b.String()), 0o644)
 }

@@ -1,321 +1,203 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
-
-	"github.com/IBM/sarama"
-	"github.com/jackc/pgx/v5"
-
-	"ctbridge/sink/kafka"
 )
 
-const pageRows = 5000
+// meter is the CPU time of all who take part, at one moment.
+type meter struct {
+	at                            time.Time
+	database, broker, own, system time.Duration
+}
 
-func measureEngine(ctx context.Context, p place, engine string, rows int, formats []string) ([]result, error) {
-	db, err := open(ctx, p, engine, rows)
-	if err != nil || db == nil {
-		return nil, err
+func (p *place) meter(db *database) (meter, error) {
+	system, err := systemBusy()
+	m := meter{at: time.Now(), broker: treeCPU(p.pid("kafka")), own: processCPU(), system: system}
+	if db != nil {
+		m.database = treeCPU(db.pid)
 	}
-	defer db.close()
-	driver, err := measureDriver(ctx, db, rows)
+	return m, err
+}
+
+// since is what was used since an earlier moment.
+func (m meter) since(from meter) meter {
+	return meter{database: m.database - from.database, broker: m.broker - from.broker, own: m.own - from.own, system: m.system - from.system}
+}
+
+// figures are one measurement of the bridge. Rows are published events, as the bridge counts them.
+type figures struct {
+	Rows            int     `json:"rows"`
+	Records         int     `json:"records"` // in the data topics
+	Commits         int     `json:"commits"`
+	Seconds         float64 `json:"seconds"`              // of streaming: first to last append in the broker, and one page of reading
+	FirstSeconds    float64 `json:"first_append_seconds"` // from the start of the process
+	WallSeconds     float64 `json:"wall_seconds"`         // from the start of the process until it was seen to be done
+	RowsPerSecond   float64 `json:"rows_per_second"`
+	MBPerSecond     float64 `json:"mb_per_second"` // of keys and values, uncompressed
+	BytesPerRecord  float64 `json:"bytes_per_record"`
+	CPUMicros       float64 `json:"cpu_us_per_row"` // of the bridge, without its start; likewise the next four
+	DatabaseMicros  float64 `json:"database_cpu_us_per_row"`
+	BrokerMicros    float64 `json:"broker_cpu_us_per_row"`
+	AllocsPerRow    float64 `json:"allocs_per_row"`
+	AllocBytes      float64 `json:"alloc_bytes_per_row"`
+	ResidentMiB     float64 `json:"resident_mib"` // the highest
+	GCCycles        float64 `json:"gc_cycles"`
+	OthersCores     float64 `json:"others_cores"`      // what processes that do not take part used in the wall time
+	TotalCPUSeconds float64 `json:"total_cpu_seconds"` // of the bridge, with its start
+
+	kept *records
+}
+
+// cores is how many cores the bridge, the database and the broker use while rows stream.
+func (f figures) cores() (bridge, all float64) {
+	scale := f.RowsPerSecond / 1e6
+	return f.CPUMicros * scale, (f.CPUMicros + f.DatabaseMicros + f.BrokerMicros) * scale
+}
+
+// start is what a task costs that publishes one row: what is taken off the figures of a task that publishes many.
+type start struct {
+	cpu, database, broker time.Duration
+	mallocs, allocated    float64
+}
+
+// measurement says what is measured.
+type measurement struct {
+	task    task
+	rows    int           // that must be published
+	page    time.Duration // for reading one page; see figures.Seconds
+	start   start
+	keep    bool          // the records, for the producer
+	profile string        // name of the profiles, "" = none
+	look    time.Duration // 0 = lookEvery
+}
+
+// measureBridge runs the program until everything is published.
+func measureBridge(ctx context.Context, p *place, m measurement) (figures, error) {
+	before, err := p.meter(m.task.db)
 	if err != nil {
-		return nil, fmt.Errorf("driver: %w", err)
+		return figures{}, err
 	}
-	var out []result
-	for _, format := range formats {
-		r := result{Engine: engine, Format: format, Driver: driver}
-		task := fmt.Sprintf("bench%08x", rand.Uint32())
-		if r.Bridge, err = measureBridge(ctx, p, db, task, format, rows); err != nil {
-			return nil, fmt.Errorf("bridge: %w", err)
-		}
-		messages, bytes, err := readBack(ctx, p, task+".orders")
-		if err != nil {
-			return nil, fmt.Errorf("read back: %w", err)
-		}
-		if len(messages) != rows {
-			return nil, fmt.Errorf("the bridge published %d messages, want %d", len(messages), rows)
-		}
-		r.Bridge.MBPerSecond = r.Bridge.RowsPerSecond * float64(bytes) / float64(rows) / 1e6
-		if r.Producer, err = measureProducer(ctx, p, task+".bare", messages); err != nil {
-			return nil, fmt.Errorf("producer: %w", err)
-		}
-		r.OfSlower = r.Bridge.RowsPerSecond / min(r.Driver.RowsPerSecond, r.Producer.RowsPerSecond)
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-// timed measures a piece of work in this process.
-func timed(rows int, work func() error) (rate, error) {
-	begin, cpu := time.Now(), processCPU()
-	if err := work(); err != nil {
-		return rate{}, err
-	}
-	seconds := time.Since(begin).Seconds()
-	return rate{RowsPerSecond: float64(rows) / seconds, CPUMicros: (processCPU() - cpu).Seconds() * 1e6 / float64(rows)}, nil
-}
-
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// measureDriver reads the pages with the bare driver: raw values, nothing kept.
-func measureDriver(ctx context.Context, db *database, rows int) (rate, error) {
-	if db.engine == "postgres" {
-		return measurePgx(ctx, db.dsn, rows)
-	}
-	pool, err := sql.Open(db.driver, db.dsn)
+	b, err := startBridge(ctx, p, m.task)
 	if err != nil {
-		return rate{}, err
+		return figures{}, err
 	}
-	defer pool.Close()
-	return timed(rows, func() error {
-		return pages(rows, func(after string) (int, string, error) {
-			result, err := pool.QueryContext(ctx, "SELECT * FROM orders__ct WHERE header__change_seq > ? ORDER BY header__change_seq LIMIT "+strconv.Itoa(pageRows), after)
-			if err != nil {
-				return 0, "", err
-			}
-			defer result.Close()
-			names, err := result.Columns()
-			if err != nil {
-				return 0, "", err
-			}
-			row, into := make([]sql.RawBytes, len(names)), make([]any, len(names))
-			for i := range row {
-				into[i] = &row[i]
-			}
-			n := 0
-			for ; result.Next(); n++ {
-				if err := result.Scan(into...); err != nil {
-					return n, "", err
-				}
-				after = string(row[0])
-			}
-			return n, after, result.Err()
-		})
-	})
-}
-
-func measurePgx(ctx context.Context, dsn string, rows int) (rate, error) {
-	conn, err := pgx.Connect(ctx, dsn)
+	f, err := watch(ctx, p, b, m, before)
+	if stopped := b.stop(); err == nil {
+		err = stopped
+	}
 	if err != nil {
-		return rate{}, err
+		return f, fmt.Errorf("%w\n%s", err, b.log)
 	}
-	defer conn.Close(ctx)
-	return timed(rows, func() error {
-		return pages(rows, func(after string) (int, string, error) {
-			result, err := conn.Query(ctx, "SELECT * FROM orders__ct WHERE header__change_seq > $1 ORDER BY header__change_seq LIMIT "+strconv.Itoa(pageRows), after)
-			if err != nil {
-				return 0, "", err
-			}
-			defer result.Close()
-			n := 0
-			for ; result.Next(); n++ {
-				after = string(result.RawValues()[0])
-			}
-			return n, after, result.Err()
-		})
-	})
+	return f, f.readTopics(ctx, p, b, m)
 }
 
-func pages(rows int, page func(after string) (int, string, error)) error {
-	after := ""
-	for read := 0; read < rows; {
-		n, next, err := page(after)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("only %d rows", read)
-		}
-		read, after = read+n, next
+// watch waits for the end and takes the figures of the process.
+func watch(ctx context.Context, p *place, b *bridge, m measurement, before meter) (f figures, err error) {
+	profiled := make(chan error, 1)
+	if m.profile != "" {
+		go func() { profiled <- cpuProfile(ctx, p, b, m.profile) }()
+	}
+	metrics, err := b.awaitPublished(ctx, m.rows)
+	if err != nil {
+		return f, err
+	}
+	after, err := p.meter(m.task.db)
+	if err != nil {
+		return f, err
+	}
+	cpu := processUse(b.pid())
+	if f.ResidentMiB, err = memory(b.pid(), "VmHWM"); err != nil {
+		return f, err
+	}
+	used := after.since(before)
+	per := func(total, start float64) float64 { return max(total-start, 0) / float64(m.rows) }
+	f.Rows, f.Commits, f.GCCycles = m.rows, int(metrics["ctbridge_publish_latency_seconds_count"]), metrics["go_gc_duration_seconds_count"]
+	f.WallSeconds, f.TotalCPUSeconds = time.Since(b.begun).Seconds(), cpu.Seconds()
+	f.CPUMicros = per(micros(cpu), micros(m.start.cpu))
+	f.DatabaseMicros = per(micros(used.database), micros(m.start.database))
+	f.BrokerMicros = per(micros(used.broker), micros(m.start.broker))
+	f.AllocsPerRow = per(metrics["go_memstats_mallocs_total"], m.start.mallocs)
+	f.AllocBytes = per(metrics["go_memstats_alloc_bytes_total"], m.start.allocated)
+	f.OthersCores = max(0, (used.system-used.database-used.broker-used.own-cpu).Seconds()/f.WallSeconds)
+	if m.profile == "" {
+		return f, nil
+	}
+	if err := <-profiled; err != nil {
+		return f, err
+	}
+	return f, saveProfile(ctx, p, b, "allocs", m.profile+".allocs")
+}
+
+func micros(d time.Duration) float64 { return float64(d) / 1e3 }
+
+// readTopics checks the number of records and takes the time from the broker's stamps.
+func (f *figures) readTopics(ctx context.Context, p *place, b *bridge, m measurement) error {
+	read, err := readTopics(ctx, p, m.task.topics(), m.keep)
+	if err != nil {
+		return err
+	}
+	if read.count < m.rows {
+		return fmt.Errorf("%d records of %d events", read.count, m.rows)
+	}
+	f.Records, f.kept = read.count, read
+	f.FirstSeconds = read.first.Sub(b.begun).Seconds()
+	f.Seconds = (read.last.Sub(read.first) + m.page).Seconds()
+	f.BytesPerRecord = float64(read.bytes) / float64(read.count)
+	if f.Seconds > 0 {
+		f.RowsPerSecond, f.MBPerSecond = float64(f.Rows)/f.Seconds, float64(read.bytes)/f.Seconds/1e6
 	}
 	return nil
 }
 
-// measureBridge runs the built program until everything is published.
-func measureBridge(ctx context.Context, p place, db *database, task, format string, rows int) (rate, error) {
-	config := filepath.Join(p.dir, task+".yaml")
-	text := fmt.Sprintf("task: %s\nsource:\n  engine: %s\n  dsn: %q\n  page_rows: %d\n  horizon: {settle: 0s}\nformat: %s\nkafka:\n  brokers: [%q]\n  topic: \"{task}.{table}\"\n  topics: {data: {partitions: 6}}\nmetrics: {listen: \"127.0.0.1:0\"}\nlog: {format: text}\n",
-		task, db.engine, db.dsn, pageRows, format, p.brokers)
-	if format == "avro" {
-		text += fmt.Sprintf("schema_registry: {url: %q}\n", p.registry)
-	}
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return rate{}, err
-	}
-	bridge := exec.CommandContext(ctx, p.binary, "run", config)
-	stderr, err := bridge.StderrPipe()
-	if err != nil {
-		return rate{}, err
-	}
-	if err := bridge.Start(); err != nil {
-		return rate{}, err
-	}
-	defer func() { _ = bridge.Process.Kill(); _ = bridge.Wait() }()
-	address, begin, err := waitStarted(stderr)
-	if err != nil {
-		return rate{}, err
-	}
-	look := time.NewTicker(50 * time.Millisecond) // rarely: looking costs the bridge time
+const (
+	lookEvery = 20 * time.Millisecond  // at the CPU time of the bridge
+	quietFor  = 150 * time.Millisecond // without CPU time: it may be done
+	askAtMost = 5 * time.Second        // between two looks at the metrics of a bridge that is never quiet
+	patience  = time.Minute            // without a new row; a twelfth of it where there were errors
+)
+
+// awaitPublished waits until so many events are published and gives the metrics of then. Asking costs the bridge time, so it is asked only when it
+// has nothing to do.
+func (b *bridge) awaitPublished(ctx context.Context, rows int) (series, error) {
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for published := 0; published < rows; {
-		<-look.C
-		if published, err = publishedRows(ctx, address); err != nil {
-			return rate{}, err
+	var cpu time.Duration
+	published := 0
+	worked, asked, moved := time.Now(), time.Now(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-b.ended:
+			return nil, b.died()
+		case <-look.C:
+		}
+		now := time.Now()
+		used := processUse(b.pid())
+		if used != cpu {
+			cpu, worked = used, now
+		}
+		if since := now.Sub(asked); since < quietFor || now.Sub(worked) < quietFor && since < askAtMost {
+			continue
+		}
+		metrics, err := scrape(ctx, b.address)
+		if err != nil {
+			return nil, err
+		}
+		asked = time.Now()
+		n := int(metrics["ctbridge_events_published_total"])
+		if n > published {
+			published, moved = n, now
+		}
+		switch {
+		case n == rows:
+			return metrics, nil
+		case n > rows:
+			return nil, fmt.Errorf("%d events are published, %d are there", n, rows)
+		case now.Sub(moved) > patience || now.Sub(moved) > patience/12 && metrics["ctbridge_errors_total"] > 0:
+			return nil, fmt.Errorf("%d of %d events are published, and no more come", n, rows)
 		}
 	}
-	seconds := time.Since(begin).Seconds()
-	cpu, resident, err := processUse(bridge.Process.Pid)
-	return rate{RowsPerSecond: float64(rows) / seconds, CPUMicros: cpu.Seconds() * 1e6 / float64(rows), ResidentMiB: resident}, err
-}
-
-// waitStarted reads the log until the task has started and gives the address of its metrics.
-func waitStarted(log io.Reader) (address string, begin time.Time, err error) {
-	lines := bufio.NewScanner(log)
-	var seen []string
-	for lines.Scan() {
-		line := lines.Text()
-		seen = append(seen, line)
-		if _, rest, found := strings.Cut(line, "metrics="); found {
-			address, _, _ = strings.Cut(rest, " ")
-		}
-		if strings.Contains(line, "msg=started") {
-			go func() { _, _ = io.Copy(io.Discard, log) }()
-			return address, time.Now(), nil
-		}
-	}
-	return "", begin, fmt.Errorf("the bridge ended: %s", strings.Join(seen, "\n"))
-}
-
-func publishedRows(ctx context.Context, address string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Accept-Encoding", "identity")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	total := 0.0
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if name, value, found := strings.Cut(lines.Text(), "} "); found && strings.HasPrefix(name, "ctbridge_events_published_total{") {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, err
-			}
-			total += n
-		}
-	}
-	return int(total), nil
-}
-
-// processUse reads CPU time and the highest resident memory of another process.
-func processUse(pid int) (cpu time.Duration, mib float64, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, kib / 1024, err
-}
-
-// readBack collects what the bridge has published.
-func readBack(ctx context.Context, p place, topic string) ([]*kafka.Message, int, error) {
-	var out []*kafka.Message
-	bytes := 0
-	options := kafka.TailOptions{Topics: []string{topic}, From: kafka.FromStart, Exit: true}
-	err := kafka.Tail(ctx, kafka.Config{Brokers: []string{p.brokers}}, options, func(m *kafka.Message) error {
-		out = append(out, m)
-		bytes += len(m.Key) + len(m.Value)
-		return nil
-	})
-	return out, bytes, err
-}
-
-// measureProducer sends the same bytes with a bare sarama producer: same settings, transactions of the same size.
-func measureProducer(ctx context.Context, p place, topic string, messages []*kafka.Message) (rate, error) {
-	producer, err := bareProducer(p, topic)
-	if err != nil {
-		return rate{}, err
-	}
-	defer producer.Close()
-	return timed(len(messages), func() error {
-		for len(messages) > 0 && ctx.Err() == nil {
-			n := min(len(messages), 20_000)
-			if err := sendAll(producer, topic, messages[:n]); err != nil {
-				return err
-			}
-			messages = messages[n:]
-		}
-		return ctx.Err()
-	})
-}
-
-func bareProducer(p place, topic string) (sarama.AsyncProducer, error) {
-	config := sarama.NewConfig()
-	config.Version = sarama.V3_6_0_0
-	config.Producer.Idempotent, config.Producer.RequiredAcks, config.Net.MaxOpenRequests = true, sarama.WaitForAll, 1
-	config.Producer.Compression, config.Producer.Partitioner = sarama.CompressionLZ4, sarama.NewMurmur2Partitioner
-	config.Producer.Return.Successes, config.Producer.Transaction.ID = true, topic
-	config.Producer.Transaction.Retry.Backoff, config.Producer.Transaction.Retry.Max = 2*time.Millisecond, 1000
-	admin, err := sarama.NewClusterAdmin([]string{p.brokers}, config)
-	if err != nil {
-		return nil, err
-	}
-	defer admin.Close()
-	if err := admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 6, ReplicationFactor: 1}, false); err != nil {
-		return nil, err
-	}
-	return sarama.NewAsyncProducer([]string{p.brokers}, config)
-}
-
-func sendAll(producer sarama.AsyncProducer, topic string, messages []*kafka.Message) error {
-	if err := producer.BeginTxn(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		for range messages {
-			select {
-			case <-producer.Successes():
-			case e := <-producer.Errors():
-				done <- e.Err
-				return
-			}
-		}
-		done <- nil
-	}()
-	for _, m := range messages {
-		producer.Input() <- &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder(m.Key), Value: sarama.ByteEncoder(m.Value)}
-	}
-	if err := <-done; err != nil {
-		return err
-	}
-	return producer.CommitTxn()
 }

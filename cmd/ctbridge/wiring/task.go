@@ -39,7 +39,11 @@ func New(t *config.Task, version string, log *slog.Logger, loads ...LoadListener
 	if t.Metrics.Listen == "" {
 		return out, nil
 	}
-	out.server = metrics.NewServer(t.Metrics.Listen, m.Handler(), guardOf(&t.Metrics))
+	handler := m.Handler()
+	if t.Metrics.Profiling {
+		handler = metrics.WithProfiles(handler)
+	}
+	out.server = metrics.NewServer(t.Metrics.Listen, handler, guardOf(&t.Metrics))
 	if err := out.server.Listen(); err != nil {
 		return nil, err
 	}

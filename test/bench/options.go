@@ -1,0 +1,76 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	sections, engines, envelopes, formats, mixes []string
+	widths                                       []int
+	rows, repeat                                 int
+	cost                                         string
+	poll                                         time.Duration
+	full, profiles                               bool
+	out                                          string
+}
+
+// rowsOf makes tables of wide rows shorter, so that they take about as long.
+func (o options) rowsOf(width int) int {
+	if width > 600 {
+		return max(o.rows/2, 1)
+	}
+	return o.rows
+}
+
+var sectionNames = []string{"throughput", "latency", "tables", "transactions", "columns", "encoding"}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	list := func(name, value, usage string, into *[]string, known ...string) {
+		*into = strings.Split(value, ",")
+		flags.Func(name, usage+" (default "+value+")", func(given string) error {
+			*into = strings.Split(given, ",")
+			for _, one := range *into {
+				if !slices.Contains(known, one) {
+					return fmt.Errorf("%q is none of %s", one, strings.Join(known, ", "))
+				}
+			}
+			return nil
+		})
+	}
+	list("section", strings.Join(sectionNames, ","), "what to measure", &o.sections, sectionNames...)
+	engines := []string{"sqlite", "postgres", "mariadb", "peer", "sqlserver"}
+	list("engines", strings.Join(engines, ","), "engines of throughput and latency; those whose servers are not there are left out", &o.engines, engines...)
+	list("envelopes", "qlik,datastream,debezium", "envelopes of throughput", &o.envelopes, "qlik", "datastream", "debezium")
+	list("formats", "json,avro", "formats of throughput", &o.formats, "json", "avro")
+	list("mixes", strings.Join(mixes, ","), "contents of the tables of throughput", &o.mixes, mixes...)
+	widths := flags.String("widths", "300,1400", "bytes of the rows of throughput")
+	flags.IntVar(&o.rows, "rows", 100_000, "events of a measurement; half of them for wide rows")
+	flags.IntVar(&o.repeat, "repeat", 3, "how often each throughput is measured; the median counts")
+	flags.StringVar(&o.cost, "cost", "postgres", "engine of tables, transactions and columns")
+	flags.DurationVar(&o.poll, "poll", 200*time.Millisecond, "source.poll_interval; the default is the bridge's")
+	flags.BoolVar(&o.full, "full", false, "also what takes long: the transaction of five million rows")
+	flags.BoolVar(&o.profiles, "profiles", false, "keep profiles of one more run of each throughput beside the results")
+	flags.StringVar(&o.out, "out", "bench-results", "folder of the results")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	for _, w := range strings.Split(*widths, ",") {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < 200 || n > 8000 {
+			return o, fmt.Errorf("-widths: %q is no number from 200 to 8000", w)
+		}
+		o.widths = append(o.widths, n)
+	}
+	if flags.NArg() > 0 || o.rows < 2 || o.repeat < 1 || !slices.Contains(engines, o.cost) {
+		return o, fmt.Errorf("-rows is at least 2, -repeat 1, -cost an engine, and there are no arguments")
+	}
+	return o, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report is all that was measured, as results.json keeps it.
+type report struct {
+	Begun      time.Time    `json:"begun"`
+	Seconds    float64      `json:"seconds"`
+	Arguments  []string     `json:"arguments"`
+	Machine    machine      `json:"machine"`
+	Poll       string       `json:"poll_interval"`
+	Throughput []throughput `json:"throughput,omitempty"`
+	LeftOut    []string     `json:"left_out,omitempty"` // engines whose servers were not there
+	Failures   []string     `json:"failures,omitempty"`
+
+	errs []error
+}
+
+func newReport(o options) *report {
+	return &report{Begun: time.Now(), Arguments: os.Args[1:], Machine: thisMachine(), Poll: o.poll.String()}
+}
+
+// fail notes what could not be measured.
+func (r *report) fail(err error) {
+	say("FAILED: %v", err)
+	r.errs, r.Failures = append(r.errs, err), append(r.Failures, err.Error())
+}
+
+func (r *report) leave(engine string) {
+	if !slices.Contains(r.LeftOut, engine) {
+		r.LeftOut = append(r.LeftOut, engine)
+	}
+}
+
+// save writes both forms.
+func (r *report) save(o options) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(o.out, "results.json"), raw, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(o.out, "results.md"), []byte(r.markdown()), 0o644)
+}
+
+// markdown is the report for people, ready for docs/benchmarks.md.
+func (r *report) markdown() string {
+	var b strings.Builder
+	r.headOf(&b)
+	r.throughputOf(&b)
+	if len(r.Failures) > 0 {
+		b.WriteString("\nNot measured, because of an error:\n\n")
+		for _, f := range r.Failures {
+			first, _, _ := strings.Cut(f, "\n")
+			fmt.Fprintf(&b, "- %s\n", first)
+		}
+	}
+	return b.String()
+}
+
+func (r *report) headOf(b *strings.Builder) {
+	m := r.Machine
+	fmt.Fprintf(b, "%s, %d cores, %.0f GiB, Linux %s, %s, %s; %s.", m.CPU, m.Cores, m.MemoryGiB, m.Kernel, m.Go, m.Broker, r.Begun.Format(time.DateOnly))
+	if len(r.Arguments) > 0 {
+		fmt.Fprintf(b, " Run with `%s`.", strings.Join(r.Arguments, " "))
+	}
+	if servers := r.servers(); len(servers) > 0 {
+		fmt.Fprintf(b, " %s.", strings.Join(servers, "; "))
+	}
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(b, " Left out, because their servers are not there: %s.", strings.Join(r.LeftOut, ", "))
+	}
+	b.WriteString("\n")
+}
+
+func (r *report) servers() (list []string) {
+	for _, t := range r.Throughput {
+		if s := t.Engine + " is " + t.Server; !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (r *report) throughputOf(b *strings.Builder) {
+	if len(r.Throughput) == 0 {
+		return
+	}
+	b.WriteString("\n### Throughput\n\n| Engine | Envelope | Format | Row | Mix | Rows/s | MB/s | CPU µs/row | Allocs/row | MiB | Driver rows/s (µs) | Producer rows/s (µs) | Of the slower | Database, broker µs/row | Cores: bridge, all |\n|" +
+		strings.Repeat(" --- |", 15) + "\n")
+	for _, t := range r.Throughput {
+		b.WriteString(t.line() + "\n")
+	}
+}
+
+// line is a line of the table: medians.
+func (t throughput) line() string {
+	of := func(figure func(figures) float64) float64 { return medianOf(t.Bridge, figure) }
+	speed, cpu := func(c ceiling) float64 { return c.RowsPerSecond }, func(c ceiling) float64 { return c.CPUMicros }
+	return fmt.Sprintf("| %s | %s | %s | %d B | %s | %s | %.0f | %.2f | %.2f | %.0f | %s (%.2f) | %s (%.2f) | %.2f | %.2f, %.2f | %.2f, %.2f |",
+		t.Engine, t.Envelope, t.Format, t.Width, t.Mix,
+		thousands(of(func(f figures) float64 { return f.RowsPerSecond })), of(func(f figures) float64 { return f.MBPerSecond }),
+		of(func(f figures) float64 { return f.CPUMicros }), of(func(f figures) float64 { return f.AllocsPerRow }),
+		of(func(f figures) float64 { return f.ResidentMiB }),
+		thousands(medianOf(t.Driver, speed)), medianOf(t.Driver, cpu), thousands(medianOf(t.Producer, speed)), medianOf(t.Producer, cpu), t.ratio(),
+		of(func(f figures) float64 { return f.DatabaseMicros }), of(func(f figures) float64 { return f.BrokerMicros }),
+		of(func(f figures) float64 { mine, _ := f.cores(); return mine }), of(func(f figures) float64 { _, all := f.cores(); return all }))
+}
+
+// thousands writes a whole number with commas.
+func thousands(n float64) string {
+	digits := fmt.Sprintf("%.0f", n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
