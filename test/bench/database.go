@@ -180,8 +180,8 @@ func (d *database) fill(ctx context.Context, s shape) error {
 	return nil
 }
 
-// base is the name of a base table as source.tables takes it.
-func (d *database) base(table string) string {
+// sourceTable is the name of a base table as source.tables takes it.
+func (d *database) sourceTable(table string) string {
 	switch d.source {
 	case "postgres":
 		return "public." + table
@@ -203,5 +203,5 @@ func (d *database) bind(sequence string) any {
 
 // remove drops the tables of a shape.
 func (d *database) remove(ctx context.Context, s shape) error {
-	return d.exec(ctx, "DROP TABLE "+d.changes(s), "DROP TABLE "+d.schema+s.table)
+	return d.exec(ctx, "DROP TABLE "+d.changes(s), "DROP TABLE "+d.base(s))
 }

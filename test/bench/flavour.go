@@ -9,7 +9,8 @@ import (
 
 // flavour is how an engine writes tables.
 type flavour struct {
-	schema   string // in front of names; "" = none
+	before   string // in front of the name of a table, and
+	behind   string // behind it
 	types    [text]string
 	text     string // type of text, over its size
 	binary   string // type of the change mask
@@ -33,7 +34,7 @@ var flavours = map[string]flavour{
 		binary: "varbinary(128)", time: "datetime(6)", hex: "x'%s'", param: "?",
 	},
 	"sqlserver": {
-		schema: "dbo.", types: [text]string{"bigint", "int", "smallint", "float", "decimal(12,2)", "datetime2", "date"}, text: "nvarchar(%d)",
+		before: "[dbo].[", behind: "]", types: [text]string{"bigint", "int", "smallint", "float", "decimal(12,2)", "datetime2", "date"}, text: "nvarchar(%d)",
 		binary: "varbinary(128)", time: "datetime2", hex: "0x%s", nullable: " NULL", param: "@p1",
 	},
 }
@@ -60,12 +61,13 @@ func (f flavour) tables(s shape) []string {
 		changes = append(changes, c.name+" "+f.typeOf(c)+f.nullable)
 	}
 	return []string{
-		"CREATE TABLE " + f.schema + s.table + " (" + strings.Join(base, ", ") + ", PRIMARY KEY (id))",
+		"CREATE TABLE " + f.base(s) + " (" + strings.Join(base, ", ") + ", PRIMARY KEY (id))",
 		"CREATE TABLE " + f.changes(s) + " (" + strings.Join(changes, ", ") + ")",
 	}
 }
 
-func (f flavour) changes(s shape) string { return f.schema + s.table + "__ct" }
+func (f flavour) base(s shape) string    { return f.before + s.table + f.behind }
+func (f flavour) changes(s shape) string { return f.before + s.table + "__ct" + f.behind }
 
 // index is the statement that a reader of the change table needs.
 func (f flavour) index(s shape) string {

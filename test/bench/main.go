@@ -79,7 +79,11 @@ func run(ctx context.Context, o options) (err error) {
 type section func(ctx context.Context, p *place, o options, r *report)
 
 var sections = map[string]section{
-	"throughput": eachEngine(measureThroughput),
+	"throughput":   eachEngine(measureThroughput),
+	"latency":      eachEngine(measureLatency),
+	"tables":       once(measureTables),
+	"transactions": once(measureTransactions),
+	"columns":      once(measureColumns),
 }
 
 // eachEngine runs a measurement for all engines whose servers are there.

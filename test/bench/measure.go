@@ -68,9 +68,9 @@ type measurement struct {
 	rows    int           // that must be published
 	page    time.Duration // for reading one page; see figures.Seconds
 	start   start
-	keep    bool          // the records, for the producer
-	profile string        // name of the profiles, "" = none
-	look    time.Duration // 0 = lookEvery
+	keep    bool     // the records, for the producer
+	profile string   // name of the profiles, "" = none
+	idle    *float64 // takes how much of a core the bridge uses when it has nothing to do; nil = that is not measured
 }
 
 // measureBridge runs the program until everything is published.
@@ -121,6 +121,11 @@ func watch(ctx context.Context, p *place, b *bridge, m measurement, before meter
 	f.AllocsPerRow = per(metrics["go_memstats_mallocs_total"], m.start.mallocs)
 	f.AllocBytes = per(metrics["go_memstats_alloc_bytes_total"], m.start.allocated)
 	f.OthersCores = max(0, (used.system-used.database-used.broker-used.own-cpu).Seconds()/f.WallSeconds)
+	if m.idle != nil {
+		if *m.idle, err = b.idle(ctx); err != nil {
+			return f, err
+		}
+	}
 	if m.profile == "" {
 		return f, nil
 	}
@@ -128,6 +133,21 @@ func watch(ctx context.Context, p *place, b *bridge, m measurement, before meter
 		return f, err
 	}
 	return f, saveProfile(ctx, p, b, "allocs", m.profile+".allocs")
+}
+
+// idle watches the CPU time of a bridge that has nothing to do, in percent of one core.
+func (b *bridge) idle(ctx context.Context) (float64, error) {
+	timer := time.NewTimer(idleFor)
+	defer timer.Stop()
+	before, begin := processUse(b.pid()), time.Now()
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-b.ended:
+		return 0, b.died()
+	case <-timer.C:
+	}
+	return 100 * float64(processUse(b.pid())-before) / float64(time.Since(begin)), nil
 }
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }

@@ -12,14 +12,18 @@ import (
 
 // report is all that was measured, as results.json keeps it.
 type report struct {
-	Begun      time.Time    `json:"begun"`
-	Seconds    float64      `json:"seconds"`
-	Arguments  []string     `json:"arguments"`
-	Machine    machine      `json:"machine"`
-	Poll       string       `json:"poll_interval"`
-	Throughput []throughput `json:"throughput,omitempty"`
-	LeftOut    []string     `json:"left_out,omitempty"` // engines whose servers were not there
-	Failures   []string     `json:"failures,omitempty"`
+	Begun        time.Time    `json:"begun"`
+	Seconds      float64      `json:"seconds"`
+	Arguments    []string     `json:"arguments"`
+	Machine      machine      `json:"machine"`
+	Poll         string       `json:"poll_interval"`
+	Throughput   []throughput `json:"throughput,omitempty"`
+	Latency      []latency    `json:"latency,omitempty"`
+	Tables       []cost       `json:"tables,omitempty"`
+	Transactions []cost       `json:"transactions,omitempty"`
+	Columns      []cost       `json:"columns,omitempty"`
+	LeftOut      []string     `json:"left_out,omitempty"` // engines whose servers were not there
+	Failures     []string     `json:"failures,omitempty"`
 
 	errs []error
 }
@@ -57,6 +61,10 @@ func (r *report) markdown() string {
 	var b strings.Builder
 	r.headOf(&b)
 	r.throughputOf(&b)
+	r.latencyOf(&b)
+	costsOf(&b, "Tables", "The same number of rows spread over more tables", "Tables", r.Tables)
+	costsOf(&b, "Transactions", "Rows of one source transaction", "Rows of a transaction", r.Transactions)
+	costsOf(&b, "Columns", "Wider rows", "Columns", r.Columns)
 	if len(r.Failures) > 0 {
 		b.WriteString("\nNot measured, because of an error:\n\n")
 		for _, f := range r.Failures {

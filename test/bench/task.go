@@ -56,7 +56,7 @@ func (t task) config(p *place) string {
 
 func (t task) sourceTables() (list []string) {
 	for _, table := range t.tables {
-		list = append(list, fmt.Sprintf("%q", t.db.base(table)))
+		list = append(list, fmt.Sprintf("%q", t.db.sourceTable(table)))
 	}
 	return list
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// cost is one measurement of how the cost of a row depends on one quantity.
+type cost struct {
+	Engine string `json:"engine"`
+	Format string `json:"format"`
+	Of     int    `json:"of"` // tables, rows of a transaction, or columns
+	figures
+	IdleCPU float64 `json:"idle_cpu_percent"` // of one core, over idleFor after all is published
+}
+
+// idleFor is how long a task that has nothing to do is watched.
+const idleFor = 3 * time.Second
+
+// costing is one series of measurements.
+type costing struct {
+	of     []int
+	shapes func(of int) []shape // the tables
+	idle   bool
+	add    func(c cost)
+}
+
+// run measures one after another, on one engine, in the first envelope and format, with topics of one partition. The slowest part is filling.
+func (c costing) run(ctx context.Context, p *place, o options, r *report) error {
+	for _, of := range c.of {
+		db, err := openDatabase(ctx, p, o.cost)
+		if err != nil {
+			return err
+		}
+		done, err := c.measure(ctx, p, o, db, of)
+		db.close()
+		if err != nil {
+			return fmt.Errorf("%d: %w", of, err)
+		}
+		c.add(done)
+		say("%d: %s rows/s, %.2f µs/row, %.0f MiB", of, thousands(done.RowsPerSecond), done.CPUMicros, done.ResidentMiB)
+		if err := r.save(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c costing) measure(ctx context.Context, p *place, o options, db *database, of int) (cost, error) {
+	out := cost{Engine: o.cost, Format: o.formats[0], Of: of}
+	rows := 0
+	var tables []string
+	for _, s := range c.shapes(of) {
+		if err := db.fill(ctx, s); err != nil {
+			return out, err
+		}
+		rows, tables = rows+s.events, append(tables, s.table)
+	}
+	first, err := c.start(ctx, p, o, db, of)
+	if err != nil {
+		return out, fmt.Errorf("start: %w", err)
+	}
+	t := newTask(db, o.envelopes[0], out.Format, 1, tables...)
+	m := measurement{task: t, rows: rows, start: first}
+	if c.idle {
+		m.idle = &out.IdleCPU
+	}
+	if out.figures, err = measureBridge(ctx, p, m); err != nil {
+		return out, err
+	}
+	out.kept = nil
+	return out, deleteTopics(p, t.topics()...)
+}
+
+// start measures a task with as many tables or columns, and one row in each table.
+func (c costing) start(ctx context.Context, p *place, o options, db *database, of int) (start, error) {
+	var tables []string
+	rows := 0
+	for _, s := range c.shapes(of) {
+		s.table, s.events = "first_"+s.table, 1
+		if err := db.fill(ctx, s); err != nil {
+			return start{}, err
+		}
+		tables, rows = append(tables, s.table), rows+1
+	}
+	t := newTask(db, o.envelopes[0], o.formats[0], 1, tables...)
+	f, err := measureBridge(ctx, p, measurement{task: t, rows: rows})
+	if err != nil {
+		return start{}, err
+	}
+	s := startFrom(f)
+	return s, deleteTopics(p, t.topics()...)
+}
+
+// measureTables spreads the same rows over more and more tables; consecutive rows are in different ones, so that all must be merged.
+func measureTables(ctx context.Context, p *place, o options, r *report) error {
+	return costing{of: []int{1, 10, 100, 1000}, idle: true, add: func(c cost) { r.Tables = append(r.Tables, c) }, shapes: func(of int) []shape {
+		var list []shape
+		for i := range of {
+			list = append(list, shape{table: fmt.Sprintf("t%04d", i), columns: standard(300), events: max(o.rows/of, 1), transaction: 10, first: i + 1, step: of})
+		}
+		return list
+	}}.run(ctx, p, o, r)
+}
+
+// measureTransactions makes the source's transactions larger and larger; from a million on, one transaction is all there is.
+func measureTransactions(ctx context.Context, p *place, o options, r *report) error {
+	of := []int{1, 100, 10_000, 1_000_000}
+	if o.full {
+		of = append(of, 5_000_000)
+	}
+	return costing{of: of, add: func(c cost) { r.Transactions = append(r.Transactions, c) }, shapes: func(of int) []shape {
+		return []shape{{table: "orders", columns: standard(300), events: max(of, o.rows), transaction: of}}
+	}}.run(ctx, p, o, r)
+}
+
+// measureColumns makes rows wider; the number of values stays about the same.
+func measureColumns(ctx context.Context, p *place, o options, r *report) error {
+	return costing{of: []int{5, 50, 500}, add: func(c cost) { r.Columns = append(r.Columns, c) }, shapes: func(of int) []shape {
+		return []shape{{table: "wide", columns: many(of), events: max(min(o.rows*18/of, o.rows), 2), transaction: 10}}
+	}}.run(ctx, p, o, r)
+}
+
+// once is a section that runs on the engine of -cost.
+func once(measure func(context.Context, *place, options, *report) error) section {
+	return func(ctx context.Context, p *place, o options, r *report) {
+		if err := measure(ctx, p, o, r); err != nil {
+			r.fail(fmt.Errorf("%s: %w", o.cost, err))
+		}
+	}
+}
