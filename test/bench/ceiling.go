@@ -180,7 +180,7 @@ func (l *lastText) Scan(v any) error {
 // measureProducer sends the same bytes to the same partitions with a bare sarama producer: lz4, idempotent, in transactions of as many records as the
 // bridge's have.
 func measureProducer(ctx context.Context, p *place, topic string, r *records, events, transaction int) (ceiling, error) {
-	if err := createTopic(p, topic, len(r.partitions)); err != nil {
+	if err := createTopics(p, len(r.partitions), topic); err != nil {
 		return ceiling{}, err
 	}
 	producer, err := bareProducer(p, topic)

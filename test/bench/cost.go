@@ -62,6 +62,9 @@ func (c costing) measure(ctx context.Context, p *place, o options, db *database,
 		return out, fmt.Errorf("start: %w", err)
 	}
 	t := newTask(db, o.envelopes[0], out.Format, 1, tables...)
+	if err := createTopics(p, 1, t.topics()...); err != nil {
+		return out, err
+	}
 	m := measurement{task: t, rows: rows, start: first}
 	if c.idle {
 		m.idle = &out.IdleCPU
@@ -85,6 +88,9 @@ func (c costing) start(ctx context.Context, p *place, o options, db *database, o
 		tables, rows = append(tables, s.table), rows+1
 	}
 	t := newTask(db, o.envelopes[0], o.formats[0], 1, tables...)
+	if err := createTopics(p, 1, t.topics()...); err != nil {
+		return start{}, err
+	}
 	f, err := measureBridge(ctx, p, measurement{task: t, rows: rows})
 	if err != nil {
 		return start{}, err

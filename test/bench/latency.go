@@ -40,7 +40,7 @@ func measureLatency(ctx context.Context, p *place, o options, engine string, r *
 	}
 	l := latency{Engine: engine, Rows: trickleRows}
 	t := newTask(db, o.envelopes[0], o.formats[0], 1, w.shape.table)
-	if err := createTopic(p, t.topic(w.shape.table), 1); err != nil {
+	if err := createTopics(p, 1, t.topic(w.shape.table)); err != nil {
 		return err
 	}
 	watcher := follow(ctx, p, t.topic(w.shape.table))

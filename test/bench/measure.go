@@ -154,12 +154,9 @@ func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 
 // readTopics checks the number of records and takes the time from the broker's stamps.
 func (f *figures) readTopics(ctx context.Context, p *place, b *bridge, m measurement) error {
-	read, err := readTopics(ctx, p, m.task.topics(), m.keep)
+	read, err := readAll(ctx, p, m)
 	if err != nil {
 		return err
-	}
-	if read.count < m.rows {
-		return fmt.Errorf("%d records of %d events", read.count, m.rows)
 	}
 	f.Records, f.kept = read.count, read
 	f.FirstSeconds = read.first.Sub(b.begun).Seconds()
@@ -169,6 +166,25 @@ func (f *figures) readTopics(ctx context.Context, p *place, b *bridge, m measure
 		f.RowsPerSecond, f.MBPerSecond = float64(f.Rows)/f.Seconds, float64(read.bytes)/f.Seconds/1e6
 	}
 	return nil
+}
+
+// readAll reads the topics until nothing is missing: brokers acknowledge a commit before they have marked all partitions that take part in it.
+func readAll(ctx context.Context, p *place, m measurement) (*records, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		read, err := readTopics(ctx, p, m.task.topics(), m.keep)
+		if err != nil || read.count >= m.rows {
+			return read, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d records of %d events", read.count, m.rows)
+		}
+	}
 }
 
 const (
