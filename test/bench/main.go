@@ -84,6 +84,7 @@ var sections = map[string]section{
 	"tables":       once(measureTables),
 	"transactions": once(measureTransactions),
 	"columns":      once(measureColumns),
+	"encoding":     once(measureEncoding),
 }
 
 // eachEngine runs a measurement for all engines whose servers are there.

@@ -22,6 +22,7 @@ type report struct {
 	Tables       []cost       `json:"tables,omitempty"`
 	Transactions []cost       `json:"transactions,omitempty"`
 	Columns      []cost       `json:"columns,omitempty"`
+	Encoding     []encoding   `json:"encoding,omitempty"`
 	LeftOut      []string     `json:"left_out,omitempty"` // engines whose servers were not there
 	Failures     []string     `json:"failures,omitempty"`
 
@@ -65,6 +66,7 @@ func (r *report) markdown() string {
 	costsOf(&b, "Tables", "The same number of rows spread over more tables", "Tables", r.Tables)
 	costsOf(&b, "Transactions", "Rows of one source transaction", "Rows of a transaction", r.Transactions)
 	costsOf(&b, "Columns", "Wider rows", "Columns", r.Columns)
+	r.encodingOf(&b)
 	if len(r.Failures) > 0 {
 		b.WriteString("\nNot measured, because of an error:\n\n")
 		for _, f := range r.Failures {
