@@ -6,7 +6,7 @@ SHELL := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 10s
 BENCH    ?= .
-ROWS     ?= 300000
+ROWS     ?= 100000
 PKG      ?= ./...
 
 # Tools are built once and kept outside of the tree.
@@ -117,8 +117,8 @@ golden: ## write the golden files anew: read the diff before you commit it
 	go test -count=1 $$(grep -rlE 'flag\.Bool\("update"|"ctbridge/test/golden"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 
 .PHONY: bench
-bench: ## the whole bridge beside its ceilings on real servers, as a table; ROWS sets the size
-	go run ./test/stack run -only kafka,registry,postgres,mariadb -- go run ./test/bench -rows $(ROWS)
+bench: ## speed, latency, memory and cost of the bridge beside its ceilings, into bench-results; ROWS sets the size, ARGS="-engines postgres" what
+	go run ./test/stack run -only kafka,registry,postgres,mariadb -- go run ./test/bench -rows $(ROWS) $(ARGS)
 
 .PHONY: microbench
 microbench: ## the Go benchmarks; BENCH and PKG choose among them

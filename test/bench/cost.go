@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,6 +21,7 @@ const idleFor = 3 * time.Second
 
 // costing is one series of measurements.
 type costing struct {
+	name   string
 	of     []int
 	shapes func(of int) []shape // the tables
 	idle   bool
@@ -61,8 +63,8 @@ func (c costing) measure(ctx context.Context, p *place, o options, db *database,
 	if err != nil {
 		return out, fmt.Errorf("start: %w", err)
 	}
-	t := newTask(db, o.envelopes[0], out.Format, 1, tables...)
-	if err := createTopics(p, 1, t.topics()...); err != nil {
+	t, err := taskWithTopics(p, o, db, tables)
+	if err != nil {
 		return out, err
 	}
 	m := measurement{task: t, rows: rows, start: first}
@@ -73,7 +75,20 @@ func (c costing) measure(ctx context.Context, p *place, o options, db *database,
 		return out, err
 	}
 	out.kept = nil
-	return out, deleteTopics(p, t.topics()...)
+	if err := deleteTopics(p, t.topics()...); err != nil || !o.profiles {
+		return out, err
+	}
+	if t, err = taskWithTopics(p, o, db, tables); err != nil {
+		return out, err
+	}
+	_, err = measureBridge(ctx, p, measurement{task: t, rows: rows, profile: fmt.Sprintf("%s-%d", c.name, of), expected: out.WallSeconds})
+	return out, errors.Join(err, deleteTopics(p, t.topics()...))
+}
+
+// taskWithTopics makes the topics first: the bridge makes a topic when its first record comes, so that a thousand would be made between the rows.
+func taskWithTopics(p *place, o options, db *database, tables []string) (task, error) {
+	t := newTask(db, o.envelopes[0], o.formats[0], 1, tables...)
+	return t, createTopics(p, t.partitions, t.topics()...)
 }
 
 // start measures a task with as many tables or columns, and one row in each table.
@@ -87,8 +102,8 @@ func (c costing) start(ctx context.Context, p *place, o options, db *database, o
 		}
 		tables, rows = append(tables, s.table), rows+1
 	}
-	t := newTask(db, o.envelopes[0], o.formats[0], 1, tables...)
-	if err := createTopics(p, 1, t.topics()...); err != nil {
+	t, err := taskWithTopics(p, o, db, tables)
+	if err != nil {
 		return start{}, err
 	}
 	f, err := measureBridge(ctx, p, measurement{task: t, rows: rows})
@@ -101,7 +116,7 @@ func (c costing) start(ctx context.Context, p *place, o options, db *database, o
 
 // measureTables spreads the same rows over more and more tables; consecutive rows are in different ones, so that all must be merged.
 func measureTables(ctx context.Context, p *place, o options, r *report) error {
-	return costing{of: []int{1, 10, 100, 1000}, idle: true, add: func(c cost) { r.Tables = append(r.Tables, c) }, shapes: func(of int) []shape {
+	return costing{name: "tables", of: []int{1, 10, 100, 1000}, idle: true, add: func(c cost) { r.Tables = append(r.Tables, c) }, shapes: func(of int) []shape {
 		var list []shape
 		for i := range of {
 			list = append(list, shape{table: fmt.Sprintf("t%04d", i), columns: standard(300), events: max(o.rows/of, 1), transaction: 10, first: i + 1, step: of})
@@ -116,14 +131,14 @@ func measureTransactions(ctx context.Context, p *place, o options, r *report) er
 	if o.full {
 		of = append(of, 5_000_000)
 	}
-	return costing{of: of, add: func(c cost) { r.Transactions = append(r.Transactions, c) }, shapes: func(of int) []shape {
+	return costing{name: "transactions", of: of, add: func(c cost) { r.Transactions = append(r.Transactions, c) }, shapes: func(of int) []shape {
 		return []shape{{table: "orders", columns: standard(300), events: max(of, o.rows), transaction: of}}
 	}}.run(ctx, p, o, r)
 }
 
 // measureColumns makes rows wider; the number of values stays about the same.
 func measureColumns(ctx context.Context, p *place, o options, r *report) error {
-	return costing{of: []int{5, 50, 500}, add: func(c cost) { r.Columns = append(r.Columns, c) }, shapes: func(of int) []shape {
+	return costing{name: "columns", of: []int{5, 50, 500}, add: func(c cost) { r.Columns = append(r.Columns, c) }, shapes: func(of int) []shape {
 		return []shape{{table: "wide", columns: many(of), events: max(min(o.rows*18/of, o.rows), 2), transaction: 10}}
 	}}.run(ctx, p, o, r)
 }

@@ -64,13 +64,14 @@ type start struct {
 
 // measurement says what is measured.
 type measurement struct {
-	task    task
-	rows    int           // that must be published
-	page    time.Duration // for reading one page; see figures.Seconds
-	start   start
-	keep    bool     // the records, for the producer
-	profile string   // name of the profiles, "" = none
-	idle    *float64 // takes how much of a core the bridge uses when it has nothing to do; nil = that is not measured
+	task     task
+	rows     int           // that must be published
+	page     time.Duration // for reading one page; see figures.Seconds
+	start    start
+	keep     bool     // the records, for the producer
+	profile  string   // name of the profiles, "" = none
+	expected float64  // seconds from the start of the process to the end, for the profile
+	idle     *float64 // takes how much of a core the bridge uses when it has nothing to do; nil = that is not measured
 }
 
 // measureBridge runs the program until everything is published.
@@ -97,7 +98,7 @@ func measureBridge(ctx context.Context, p *place, m measurement) (figures, error
 func watch(ctx context.Context, p *place, b *bridge, m measurement, before meter) (f figures, err error) {
 	profiled := make(chan error, 1)
 	if m.profile != "" {
-		go func() { profiled <- cpuProfile(ctx, p, b, m.profile) }()
+		go func() { profiled <- cpuProfile(ctx, p, b, m) }()
 	}
 	metrics, err := b.awaitPublished(ctx, m.rows)
 	if err != nil {

@@ -57,7 +57,7 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.cost, "cost", "postgres", "engine of tables, transactions and columns")
 	flags.DurationVar(&o.poll, "poll", 200*time.Millisecond, "source.poll_interval; the default is the bridge's")
 	flags.BoolVar(&o.full, "full", false, "also what takes long: the transaction of five million rows")
-	flags.BoolVar(&o.profiles, "profiles", false, "keep profiles of one more run of each throughput beside the results")
+	flags.BoolVar(&o.profiles, "profiles", false, "keep profiles of one more run of each throughput, table, transaction and column measurement beside the results")
 	flags.StringVar(&o.out, "out", "bench-results", "folder of the results")
 	if err := flags.Parse(args); err != nil {
 		return o, err

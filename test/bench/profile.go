@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 )
 
-// profileSeconds is how long a profile of the CPU goes on; it begins with the process.
-const profileSeconds = 10
+// longestProfile bounds the profile of a long run, in seconds.
+const longestProfile = 25
 
-// cpuProfile keeps a profile of the first seconds of a run. It makes the run slower: profiled runs do not count.
-func cpuProfile(ctx context.Context, p *place, b *bridge, name string) error {
-	return saveProfile(ctx, p, b, fmt.Sprintf("profile?seconds=%d", profileSeconds), name+".cpu")
+// cpuProfile keeps a profile of a run from its start on. It makes the run slower: profiled runs do not count.
+func cpuProfile(ctx context.Context, p *place, b *bridge, m measurement) error {
+	seconds := min(math.Ceil(m.expected)+1, longestProfile)
+	return saveProfile(ctx, p, b, fmt.Sprintf("profile?seconds=%.0f", seconds), m.profile+".cpu")
 }
 
 // saveProfile keeps what the bridge answers, as name.pprof.

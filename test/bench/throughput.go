@@ -132,7 +132,8 @@ func (t *throughput) measure(ctx context.Context, p *place, o options, db *datab
 func (t *throughput) profile(ctx context.Context, p *place, db *database, s shape) error {
 	work := newTask(db, t.Envelope, t.Format, dataPartitions, s.table)
 	name := fmt.Sprintf("%s-%s-%s-%d-%s", t.Engine, t.Envelope, t.Format, t.Width, t.Mix)
-	if _, err := measureBridge(ctx, p, measurement{task: work, rows: s.events, profile: name}); err != nil {
+	expected := medianOf(t.Bridge, func(f figures) float64 { return f.WallSeconds })
+	if _, err := measureBridge(ctx, p, measurement{task: work, rows: s.events, profile: name, expected: expected}); err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
 	return deleteTopics(p, work.topics()...)
