@@ -16,6 +16,15 @@ import (
 // pageRows is the bridge's default of source.page_rows.
 const pageRows = 5000
 
+// page is how many rows the driver reads at once: with updates one more, a multiple of the three rows of an insert and an update, so that no page ends
+// between rows of equal sequence.
+func (s shape) page() int {
+	if s.updates {
+		return pageRows + 1
+	}
+	return pageRows
+}
+
 // ceiling is what a bare client reaches.
 type ceiling struct {
 	RowsPerSecond  float64 `json:"rows_per_second"`
@@ -62,20 +71,23 @@ func measureDriver(ctx context.Context, d *database, s shape) (ceiling, error) {
 	if _, _, err := read(""); err != nil { // connects and prepares
 		return ceiling{}, err
 	}
-	return timed(s.events, d.pid, func() error {
-		after := ""
-		for rows := 0; rows < s.changeRows(); {
-			n, next, err := read(after)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return fmt.Errorf("only %d rows", rows)
-			}
-			rows, after = rows+n, next
+	return timed(s.events, d.pid, func() error { return readPages(read, s) })
+}
+
+// readPages reads all rows.
+func readPages(read pageReader, s shape) error {
+	after, rows := "", 0
+	for n := s.page(); n == s.page(); {
+		var err error
+		if n, after, err = read(after); err != nil {
+			return err
 		}
-		return nil
-	})
+		rows += n
+	}
+	if rows != s.changeRows() {
+		return fmt.Errorf("%d rows were read, %d are there", rows, s.changeRows())
+	}
+	return nil
 }
 
 // pageReader reads the page behind a sequence.
@@ -84,17 +96,17 @@ type pageReader func(after string) (rows int, last string, err error)
 func (d *database) reader(ctx context.Context, s shape) (pageReader, func(), error) {
 	text := "SELECT " + strings.Join(s.names(), ", ") + " FROM " + d.changes(s) + " WHERE header__change_seq > " + d.param + " ORDER BY header__change_seq "
 	if d.driver == "pgx" {
-		return pgxReader(ctx, d.dsn, fmt.Sprint(text, "LIMIT ", pageRows))
+		return pgxReader(ctx, d.dsn, fmt.Sprint(text, "LIMIT ", s.page()), s.page())
 	}
-	limit := fmt.Sprint("LIMIT ", pageRows)
+	limit := fmt.Sprint("LIMIT ", s.page())
 	if d.driver == "sqlserver" {
-		limit = fmt.Sprintf("OFFSET 0 ROWS FETCH NEXT %d ROWS ONLY", pageRows)
+		limit = fmt.Sprintf("OFFSET 0 ROWS FETCH NEXT %d ROWS ONLY", s.page())
 	}
-	return sqlReader(ctx, d, text+limit, len(s.names()))
+	return sqlReader(ctx, d, text+limit, len(s.names()), s.page())
 }
 
 // pgxReader takes the values as they came over the wire.
-func pgxReader(ctx context.Context, dsn, text string) (pageReader, func(), error) {
+func pgxReader(ctx context.Context, dsn, text string, page int) (pageReader, func(), error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +118,7 @@ func pgxReader(ctx context.Context, dsn, text string) (pageReader, func(), error
 		}
 		defer rows.Close()
 		for ; rows.Next(); n++ {
-			if raw := rows.RawValues(); n == pageRows-1 {
+			if raw := rows.RawValues(); n == page-1 {
 				last = string(raw[0])
 			}
 		}
@@ -116,7 +128,7 @@ func pgxReader(ctx context.Context, dsn, text string) (pageReader, func(), error
 }
 
 // sqlReader lets the driver hand its values to destinations that drop them.
-func sqlReader(ctx context.Context, d *database, text string, width int) (pageReader, func(), error) {
+func sqlReader(ctx context.Context, d *database, text string, width, page int) (pageReader, func(), error) {
 	pool, err := sql.Open(d.driver, d.dsn)
 	if err != nil {
 		return nil, nil, err
@@ -139,7 +151,7 @@ func sqlReader(ctx context.Context, d *database, text string, width int) (pageRe
 		}
 		defer rows.Close()
 		for ; rows.Next(); n++ {
-			last.wanted = n == pageRows-1
+			last.wanted = n == page-1
 			if err := rows.Scan(into...); err != nil {
 				return n, "", err
 			}

@@ -50,6 +50,7 @@ func openDatabase(ctx context.Context, p *place, engine string) (*database, erro
 	if err := open(ctx, p, d); err != nil {
 		return nil, err
 	}
+	p.servers[engine] = d.server
 	return d, nil
 }
 

@@ -13,11 +13,10 @@ type machine struct {
 	MemoryGiB float64 `json:"memory_gib"`
 	Kernel    string  `json:"kernel"`
 	Go        string  `json:"go"`
-	Broker    string  `json:"broker"`
 }
 
 func thisMachine() machine {
-	m := machine{CPU: "unknown CPU", Cores: runtime.NumCPU(), Go: runtime.Version(), Broker: "Apache Kafka 4.3.1 of test/stack"}
+	m := machine{CPU: "unknown CPU", Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		m.CPU = after(string(text), "model name", ":", m.CPU)
 	}

@@ -57,7 +57,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	r := newReport(o)
+	r := newReport(o, p)
 	for _, name := range o.sections {
 		begin := time.Now()
 		sections[name](ctx, p, o, r)

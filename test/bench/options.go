@@ -13,19 +13,31 @@ import (
 type options struct {
 	sections, engines, envelopes, formats, mixes []string
 	widths                                       []int
-	rows, repeat                                 int
+	rows, repeat, others                         int
 	cost                                         string
 	poll                                         time.Duration
 	full, profiles                               bool
 	out                                          string
 }
 
-// rowsOf makes tables of wide rows shorter, so that they take about as long.
-func (o options) rowsOf(width int) int {
+// rowsOf makes tables shorter that take longer to fill and to read: those of wide rows, and those of the peer.
+func (o options) rowsOf(engine string, width int) int {
+	rows := o.rows
 	if width > 600 {
-		return max(o.rows/2, 1)
+		rows /= 2
 	}
-	return o.rows
+	if engine == "peer" {
+		rows /= 5
+	}
+	return max(rows, 2)
+}
+
+// times is how often a width and a mix are measured.
+func (o options) times(width int, mix string) int {
+	if width == o.widths[0] && mix == o.mixes[0] {
+		return o.repeat
+	}
+	return o.others
 }
 
 var sectionNames = []string{"throughput", "latency", "tables", "transactions", "columns", "encoding"}
@@ -52,8 +64,9 @@ func parseOptions(args []string) (options, error) {
 	list("formats", "json,avro", "formats of throughput", &o.formats, "json", "avro")
 	list("mixes", strings.Join(mixes, ","), "contents of the tables of throughput", &o.mixes, mixes...)
 	widths := flags.String("widths", "300,1400", "bytes of the rows of throughput")
-	flags.IntVar(&o.rows, "rows", 100_000, "events of a measurement; half of them for wide rows")
-	flags.IntVar(&o.repeat, "repeat", 3, "how often each throughput is measured; the median counts")
+	flags.IntVar(&o.rows, "rows", 100_000, "rows of a measurement; wide tables have half of them, the peer's a fifth")
+	flags.IntVar(&o.repeat, "repeat", 3, "how often throughput of the first width and mix is measured; the median counts")
+	flags.IntVar(&o.others, "others", 1, "the same for the other widths and mixes")
 	flags.StringVar(&o.cost, "cost", "postgres", "engine of tables, transactions and columns")
 	flags.DurationVar(&o.poll, "poll", 200*time.Millisecond, "source.poll_interval; the default is the bridge's")
 	flags.BoolVar(&o.full, "full", false, "also what takes long: the transaction of five million rows")
@@ -64,13 +77,13 @@ func parseOptions(args []string) (options, error) {
 	}
 	for _, w := range strings.Split(*widths, ",") {
 		n, err := strconv.Atoi(w)
-		if err != nil || n < 200 || n > 8000 {
-			return o, fmt.Errorf("-widths: %q is no number from 200 to 8000", w)
+		if err != nil || n < 200 || n > 4000 {
+			return o, fmt.Errorf("-widths: %q is no number from 200 to 4000", w)
 		}
 		o.widths = append(o.widths, n)
 	}
-	if flags.NArg() > 0 || o.rows < 2 || o.repeat < 1 || !slices.Contains(engines, o.cost) {
-		return o, fmt.Errorf("-rows is at least 2, -repeat 1, -cost an engine, and there are no arguments")
+	if flags.NArg() > 0 || o.rows < 2 || o.repeat < 1 || o.others < 1 || !slices.Contains(engines, o.cost) {
+		return o, fmt.Errorf("-rows is at least 2, -repeat and -others are 1, -cost an engine, and there are no arguments")
 	}
 	return o, nil
 }

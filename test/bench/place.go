@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"ctbridge/test/stack/servers"
@@ -20,13 +21,14 @@ type place struct {
 	pids              map[string]int // of the servers; none where they are somebody else's
 	poll              time.Duration  // poll interval of the tasks
 	profiles          bool
-	starts            map[string]start // what only starting costs, by what it was measured with
+	servers           map[string]string // their versions, by engine
+	starts            map[string]start  // what only starting costs, by what it was measured with
 }
 
 func newPlace(ctx context.Context, o options) (*place, error) {
 	p := &place{
 		brokers: os.Getenv(servers.KafkaVariable), registry: os.Getenv(servers.RegistryVariable), out: o.out, poll: o.poll, profiles: o.profiles,
-		pids: map[string]int{}, starts: map[string]start{},
+		pids: map[string]int{}, servers: map[string]string{}, starts: map[string]start{},
 	}
 	if p.brokers == "" || p.registry == "" {
 		return nil, fmt.Errorf("%s or %s is not set: go run ./test/stack run -- go run ./test/bench", servers.KafkaVariable, servers.RegistryVariable)
@@ -57,6 +59,9 @@ func (p *place) findServers(stack *servers.Stack) error {
 	}
 	for _, s := range state.Servers {
 		p.pids[s.Name] = s.Process.PID
+	}
+	if version := regexp.MustCompile(`^kafka-([0-9.]+)`).FindStringSubmatch(filepath.Base(state.Tools.KafkaJars)); version != nil {
+		p.servers["broker"] = "Apache Kafka " + version[1]
 	}
 	return nil
 }

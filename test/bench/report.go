@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,25 +13,26 @@ import (
 
 // report is all that was measured, as results.json keeps it.
 type report struct {
-	Begun        time.Time    `json:"begun"`
-	Seconds      float64      `json:"seconds"`
-	Arguments    []string     `json:"arguments"`
-	Machine      machine      `json:"machine"`
-	Poll         string       `json:"poll_interval"`
-	Throughput   []throughput `json:"throughput,omitempty"`
-	Latency      []latency    `json:"latency,omitempty"`
-	Tables       []cost       `json:"tables,omitempty"`
-	Transactions []cost       `json:"transactions,omitempty"`
-	Columns      []cost       `json:"columns,omitempty"`
-	Encoding     []encoding   `json:"encoding,omitempty"`
-	LeftOut      []string     `json:"left_out,omitempty"` // engines whose servers were not there
-	Failures     []string     `json:"failures,omitempty"`
+	Begun        time.Time         `json:"begun"`
+	Seconds      float64           `json:"seconds"`
+	Arguments    []string          `json:"arguments"`
+	Machine      machine           `json:"machine"`
+	Servers      map[string]string `json:"servers"` // versions, by engine, and of the broker
+	Poll         string            `json:"poll_interval"`
+	Throughput   []throughput      `json:"throughput,omitempty"`
+	Latency      []latency         `json:"latency,omitempty"`
+	Tables       []cost            `json:"tables,omitempty"`
+	Transactions []cost            `json:"transactions,omitempty"`
+	Columns      []cost            `json:"columns,omitempty"`
+	Encoding     []encoding        `json:"encoding,omitempty"`
+	LeftOut      []string          `json:"left_out,omitempty"` // engines whose servers were not there
+	Failures     []string          `json:"failures,omitempty"`
 
 	errs []error
 }
 
-func newReport(o options) *report {
-	return &report{Begun: time.Now(), Arguments: os.Args[1:], Machine: thisMachine(), Poll: o.poll.String()}
+func newReport(o options, p *place) *report {
+	return &report{Begun: time.Now(), Arguments: os.Args[1:], Machine: thisMachine(), Servers: p.servers, Poll: o.poll.String()}
 }
 
 // fail notes what could not be measured.
@@ -79,24 +81,23 @@ func (r *report) markdown() string {
 
 func (r *report) headOf(b *strings.Builder) {
 	m := r.Machine
-	fmt.Fprintf(b, "%s, %d cores, %.0f GiB, Linux %s, %s, %s; %s.", m.CPU, m.Cores, m.MemoryGiB, m.Kernel, m.Go, m.Broker, r.Begun.Format(time.DateOnly))
+	fmt.Fprintf(b, "%s, %d cores, %.0f GiB, Linux %s, %s; %s. %s, in %.0f minutes", m.CPU, m.Cores, m.MemoryGiB, m.Kernel, m.Go, strings.Join(r.versions(), ", "),
+		r.Begun.Format(time.DateOnly), r.Seconds/60)
 	if len(r.Arguments) > 0 {
-		fmt.Fprintf(b, " Run with `%s`.", strings.Join(r.Arguments, " "))
+		fmt.Fprintf(b, ", with `%s`", strings.Join(r.Arguments, " "))
 	}
-	if servers := r.servers(); len(servers) > 0 {
-		fmt.Fprintf(b, " %s.", strings.Join(servers, "; "))
-	}
+	b.WriteString(".")
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(b, " Left out, because their servers are not there: %s.", strings.Join(r.LeftOut, ", "))
 	}
 	b.WriteString("\n")
 }
 
-func (r *report) servers() (list []string) {
-	for _, t := range r.Throughput {
-		if s := t.Engine + " is " + t.Server; !slices.Contains(list, s) {
-			list = append(list, s)
-		}
+// versions are the servers in a fixed order.
+func (r *report) versions() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Servers)) {
+		version, _, _ := strings.Cut(r.Servers[name], "\n")
+		list = append(list, version)
 	}
 	return list
 }

@@ -10,14 +10,13 @@ import (
 // combination is one line of the throughput matrix.
 type combination struct {
 	Engine   string `json:"engine"`
-	Server   string `json:"server"`
 	Envelope string `json:"envelope"`
 	Format   string `json:"format"`
 	Width    int    `json:"row_bytes"`
 	Mix      string `json:"mix"`
 }
 
-// throughput is the bridge beside its ceilings, measured in turn as often as -repeat says.
+// throughput is the bridge beside its ceilings, measured in turn as often as -repeat and -others say.
 type throughput struct {
 	combination
 	Bridge   []figures `json:"bridge"`
@@ -55,8 +54,8 @@ func measureThroughput(ctx context.Context, p *place, o options, engine string, 
 	}
 	for _, width := range o.widths {
 		for _, mix := range o.mixes {
-			s := shape{table: fmt.Sprintf("orders%d%s", width, mix), columns: standard(width), events: o.rowsOf(width), updates: mix == "updates", transaction: 10}
-			if err := measureTable(ctx, p, o, db, s, combination{Engine: engine, Server: db.server, Width: width, Mix: mix}, r); err != nil {
+			s := shape{table: fmt.Sprintf("orders%d%s", width, mix), columns: standard(width), events: o.rowsOf(engine, width), updates: mix == "updates", transaction: 10}
+			if err := measureTable(ctx, p, o, db, s, combination{Engine: engine, Width: width, Mix: mix}, r); err != nil {
 				return fmt.Errorf("%d bytes, %s: %w", width, mix, err)
 			}
 		}
@@ -97,7 +96,7 @@ func (t *throughput) measure(ctx context.Context, p *place, o options, db *datab
 		return fmt.Errorf("start: %w", err)
 	}
 	var kept *records
-	for range o.repeat {
+	for range o.times(t.Width, t.Mix) {
 		driver, err := measureDriver(ctx, db, s)
 		if err != nil {
 			return fmt.Errorf("driver: %w", err)
