@@ -92,6 +92,9 @@ func eachEngine(measure func(context.Context, *place, options, string, *report) 
 	return func(ctx context.Context, p *place, o options, r *report) {
 		for _, engine := range o.engines {
 			err := measure(ctx, p, o, engine, r)
+			if ctx.Err() != nil {
+				return // run tells
+			}
 			if errors.Is(err, errAway) {
 				r.leave(engine)
 			} else if err != nil {

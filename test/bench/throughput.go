@@ -75,7 +75,9 @@ func measureTable(ctx context.Context, p *place, o options, db *database, s shap
 	for _, c.Envelope = range o.envelopes {
 		for _, c.Format = range o.formats {
 			t := throughput{combination: c}
-			if err := t.measure(ctx, p, o, db, s); err != nil {
+			if err := t.measure(ctx, p, o, db, s); ctx.Err() != nil {
+				return ctx.Err()
+			} else if err != nil {
 				r.fail(fmt.Errorf("%s, %s, %s, %d bytes, %s: %w", c.Engine, c.Envelope, c.Format, c.Width, c.Mix, err))
 				continue
 			}
