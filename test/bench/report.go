@@ -86,11 +86,27 @@ func (r *report) headOf(b *strings.Builder) {
 	if len(r.Arguments) > 0 {
 		fmt.Fprintf(b, ", with `%s`", strings.Join(r.Arguments, " "))
 	}
-	b.WriteString(".")
+	fmt.Fprintf(b, ". Programs that have no part in it used %.2f cores meanwhile.", r.others())
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(b, " Left out, because their servers are not there: %s.", strings.Join(r.LeftOut, ", "))
 	}
 	b.WriteString("\n")
+}
+
+// others is how many cores other programs used: the median over all measurements of the bridge.
+func (r *report) others() float64 {
+	var list []float64
+	for _, t := range r.Throughput {
+		for _, f := range t.Bridge {
+			list = append(list, f.OthersCores)
+		}
+	}
+	for _, costs := range [][]cost{r.Tables, r.Transactions, r.Columns} {
+		for _, c := range costs {
+			list = append(list, c.OthersCores)
+		}
+	}
+	return median(list)
 }
 
 // versions are the servers in a fixed order.
