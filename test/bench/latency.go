@@ -11,14 +11,15 @@ import (
 
 // latency is how long rows take from their commit until a consumer can read them, and a start until its first record.
 type latency struct {
-	Engine  string    `json:"engine"`
-	Rows    int       `json:"rows"`
-	P50     float64   `json:"p50_ms"`
-	P99     float64   `json:"p99_ms"`
-	Most    float64   `json:"max_ms"`
-	Millis  []float64 `json:"ms"`        // of every row, in order
-	Starts  []float64 `json:"start_ms"`  // of new tasks, from the start of the process until the first record can be read
-	Resumes []float64 `json:"resume_ms"` // the same of a task that goes on
+	Engine     string    `json:"engine"`
+	Rows       int       `json:"rows"`
+	PollMillis float64   `json:"poll_ms"`
+	P50        float64   `json:"p50_ms"`
+	P99        float64   `json:"p99_ms"`
+	Most       float64   `json:"max_ms"`
+	Millis     []float64 `json:"ms"`        // of every row, in order
+	Starts     []float64 `json:"start_ms"`  // of new tasks, from the start of the process until the first record can be read
+	Resumes    []float64 `json:"resume_ms"` // the same of a task that goes on
 }
 
 const (
@@ -38,7 +39,7 @@ func measureLatency(ctx context.Context, p *place, o options, engine string, r *
 	if err := db.fill(ctx, w.shape); err != nil {
 		return err
 	}
-	l := latency{Engine: engine, Rows: trickleRows}
+	l := latency{Engine: engine, Rows: trickleRows, PollMillis: millis(p.poll)}
 	t := newTask(db, o.envelopes[0], o.formats[0], 1, w.shape.table)
 	if err := createTopics(p, 1, t.topic(w.shape.table)); err != nil {
 		return err

@@ -63,6 +63,7 @@ func (r *report) save(o options) error {
 func (r *report) markdown() string {
 	var b strings.Builder
 	r.headOf(&b)
+	r.targetsOf(&b)
 	r.throughputOf(&b)
 	r.latencyOf(&b)
 	costsOf(&b, "Tables", "The same number of rows spread over more tables", "Tables", r.Tables)
