@@ -96,7 +96,7 @@ func openMariaDB(ctx context.Context, p *place, d *database) error {
 	config.DBName = d.name
 	d.flavour, d.source, d.driver, d.dsn, d.load, d.pid = flavours["mariadb"], "mysql", "mysql", config.FormatDSN(), loadMariaDB, p.pid(servers.MariaDB)
 	d.after = func(s shape) string { return "ANALYZE TABLE " + d.changes(s) }
-	return d.create(ctx, base, "", "SELECT concat('MariaDB ', version())")
+	return d.create(ctx, base, "", "SELECT version()")
 }
 
 // openSQLServer uses the server of CTBRIDGE_TEST_SQLSERVER_DSN, whose CPU time cannot be seen.
