@@ -9,17 +9,20 @@ type Arena struct {
 	values []Value
 	size   int
 
-	first       []byte       // a small page has no more
+	small       [][]byte     // blocks that are no chunks, where Release wants to know them
 	byteChunks  []*byteChunk // in use, for Release
 	valueChunks []*valueChunk
 }
 
+// Blocks grow from the first size to that of a chunk, each twice the one before: the single row of one of a thousand tables, or the answer to a
+// count, takes what it needs, and a large page soon has chunks.
 const (
-	firstBytes  = 2 << 10 // small pages are the rule while little happens
-	firstValues = 64
-	arenaBytes  = 64 << 10
-	arenaValues = 4096
+	firstBytes, arenaBytes   = 1 << 10, 64 << 10
+	firstValues, arenaValues = 64, 4096
 )
+
+// block is how large the next block is, behind one of that size, for n at least.
+func block(before, n, first int) int { return max(n, first, 2*before) }
 
 type (
 	byteChunk  [arenaBytes]byte
@@ -58,15 +61,18 @@ func (a *Arena) Make(n int) []byte {
 }
 
 func (a *Arena) moreBytes(n int) {
+	size := block(cap(a.bytes), n, firstBytes)
 	switch {
-	case a.bytes == nil && n <= firstBytes:
-		a.first = make([]byte, 0, firstBytes)
-		a.bytes = a.first
-	case n <= arenaBytes:
+	case size >= arenaBytes && n <= arenaBytes:
 		chunk := byteChunks.Get().(*byteChunk)
 		a.byteChunks, a.bytes = append(a.byteChunks, chunk), chunk[:0]
-	default:
-		a.bytes = make([]byte, 0, n)
+		return
+	case n > arenaBytes:
+		size = n
+	}
+	a.bytes = make([]byte, 0, size)
+	if overwrite {
+		a.small = append(a.small, a.bytes[:size])
 	}
 }
 
@@ -82,14 +88,15 @@ func (a *Arena) Values(n int) []Value {
 }
 
 func (a *Arena) moreValues(n int) {
+	size := block(cap(a.values), n, firstValues)
 	switch {
-	case a.values == nil && n <= firstValues:
-		a.values = make([]Value, 0, firstValues)
-	case n <= arenaValues:
+	case size >= arenaValues && n <= arenaValues:
 		chunk := valueChunks.Get().(*valueChunk)
 		a.valueChunks, a.values = append(a.valueChunks, chunk), chunk[:0]
-	default:
+	case n > arenaValues:
 		a.values = make([]Value, 0, n)
+	default:
+		a.values = make([]Value, 0, size)
 	}
 }
 
@@ -102,7 +109,9 @@ func (a *Arena) Size() int { return a.size }
 // Release gives the memory to other arenas: nothing that this one has handed out may be used any more. Values are NULL again then, and under
 // the race detector bytes are overwritten, so that tests see what uses them all the same.
 func (a *Arena) Release() {
-	spoil(a.first[:cap(a.first)])
+	for _, block := range a.small {
+		spoil(block)
+	}
 	for _, chunk := range a.byteChunks {
 		spoil(chunk[:])
 		byteChunks.Put(chunk)

@@ -12,18 +12,38 @@ import (
 // batch gathers the records of one partition, with their bytes. It is reused once it is acknowledged, so that a record allocates nothing of its own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that
 // is sent again (KIP-98).
 type batch struct {
-	records []sarama.Record
-	bytes   []byte  // what they point into; full ones are only held by their records
-	owners  []owner // of each record
-	size    int     // bytes on the wire, before compression, at most
-	counted int64   // bytes counted against the limit (I10)
-	first   int32   // sequence number of the first record, set when the batch is sealed
+	records []entry
+	bytes   []byte // of all records, in order
+	headers []header
+	tables  []tableRun
+	size    int   // bytes on the wire, before compression, at most
+	counted int64 // bytes counted against the limit (I10)
+	first   int32 // sequence number of the first record, set when the batch is sealed
 
 	firstTime, lastTime, now int64 // Unix milliseconds
 
-	wire  *sarama.RecordBatch // as it is sent; nil until then
-	tries int                 // attempts to send it that failed
-	since time.Time           // of the first of them
+	tries int       // attempts to send it that failed
+	since time.Time // of the first of them
+}
+
+// entry is one record: how much of the bytes is its key, its value and its headers' values.
+type entry struct {
+	key, value int32 // -1 = nil
+	headers    int32
+	delta      int64 // milliseconds since the batch's first record
+	origin     string
+}
+
+// header is one header; its value's length.
+type header struct {
+	name  string
+	value int32 // -1 = nil
+}
+
+// tableRun is the table of the records from one on.
+type tableRun struct {
+	from  int
+	table change.TableID
 }
 
 // owner is the row that a record was made of.
@@ -33,7 +53,7 @@ type owner struct {
 }
 
 // recordOverhead is about what a batch keeps per record beside its payload.
-const recordOverhead = 176
+const recordOverhead = 48
 
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
@@ -65,26 +85,24 @@ func (b *batch) add(r *change.Record, size int, counted int64) {
 		b.firstTime, b.lastTime = at, at
 	}
 	b.lastTime = max(b.lastTime, at)
-	b.records = append(b.records, sarama.Record{
-		Key: b.keep(r.Key), Value: b.keep(r.Value), Headers: b.wireHeaders(r.Headers),
-		OffsetDelta: int64(len(b.records)), TimestampDelta: time.Duration(at-b.firstTime) * time.Millisecond,
-	})
-	b.owners = append(b.owners, owner{r.Table, r.Origin})
+	if n := len(b.tables); n == 0 || b.tables[n-1].table != r.Table {
+		b.tables = append(b.tables, tableRun{len(b.records), r.Table})
+	}
+	b.records = append(b.records, entry{key: b.keep(r.Key), value: b.keep(r.Value), headers: int32(len(r.Headers)), delta: at - b.firstTime, origin: r.Origin})
+	for _, h := range r.Headers {
+		b.headers = append(b.headers, header{h.Name, b.keep(h.Value)})
+	}
 	b.size += size
 	b.counted += counted
 }
 
-// keep copies bytes into the batch; nil stays nil.
-func (b *batch) keep(from []byte) []byte {
-	if len(from) == 0 {
-		return from[:len(from):len(from)]
-	}
-	start := len(b.bytes)
-	if cap(b.bytes)-start < len(from) {
-		start, b.bytes = 0, make([]byte, 0, max(len(from), sendAt))
+// keep copies bytes into the batch and returns their length, -1 for nil.
+func (b *batch) keep(from []byte) int32 {
+	if from == nil {
+		return -1
 	}
 	b.bytes = append(b.bytes, from...)
-	return b.bytes[start:len(b.bytes):len(b.bytes)]
+	return int32(len(from))
 }
 
 // clock gives the time in Unix milliseconds, looking at the clock once in a while.
@@ -93,20 +111,6 @@ func (b *batch) clock() int64 {
 		b.now = time.Now().UnixMilli()
 	}
 	return b.now
-}
-
-// wireHeaders gives the headers as the client wants them.
-func (b *batch) wireHeaders(headers []change.Header) []*sarama.RecordHeader {
-	if len(headers) == 0 {
-		return nil
-	}
-	own := make([]sarama.RecordHeader, len(headers))
-	out := make([]*sarama.RecordHeader, len(headers))
-	for i, h := range headers {
-		own[i] = sarama.RecordHeader{Key: []byte(h.Name), Value: b.keep(h.Value)}
-		out[i] = &own[i]
-	}
-	return out
 }
 
 // seal ends the batch and returns the sequence number after its last record.
@@ -126,60 +130,58 @@ func nextSequence(sequence int32, n int) int32 {
 
 // blamed is who an error of the batch is about: the row of its only record, or the table of the first.
 func (b *batch) blamed(err error) owner {
+	out := owner{table: b.tables[0].table}
 	if tooLarge(err) {
-		return b.owners[0] // a batch of several was split
+		out.origin = b.records[0].origin // a batch of several was split
 	}
-	return owner{table: b.owners[0].table}
+	return out
 }
 
 // split cuts a batch that is too large for the broker in two. The broker took none of its sequence numbers, so that the halves keep them.
 func (b *batch) split() []*batch {
 	middle := len(b.records) / 2
-	left, right := b.part(0, middle), b.part(middle, len(b.records))
+	left, right := newBatch(), newBatch()
+	out := &wire{}
+	for i, r := range out.fill(b) {
+		half := left
+		if i >= middle {
+			half = right
+		}
+		half.addWire(r, b.firstTime, owner{b.tableOf(i), b.records[i].origin})
+	}
 	left.first, right.first = b.first, nextSequence(b.first, middle)
 	left.counted, left.size = b.counted/2, b.size/2
 	right.counted, right.size = b.counted-left.counted, b.size-left.size
 	return []*batch{left, right}
 }
 
-// part copies records from..to into a new batch.
-func (b *batch) part(from, to int) *batch {
-	out := newBatch()
-	out.firstTime, out.lastTime = b.firstTime, b.lastTime
-	out.records = append(out.records, b.records[from:to]...)
-	out.owners = append(out.owners, b.owners[from:to]...)
-	for i := range out.records {
-		out.records[i].OffsetDelta = int64(i)
+func (b *batch) tableOf(record int) change.TableID {
+	n := len(b.tables) - 1
+	for b.tables[n].from > record {
+		n--
 	}
-	return out
+	return b.tables[n].table
 }
 
-// release gives the batch to the next records. The room of a large record is not kept.
+// addWire appends a record of another batch.
+func (b *batch) addWire(r *sarama.Record, firstTime int64, o owner) {
+	headers := make([]change.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		headers[i] = change.Header{Name: string(h.Key), Value: h.Value}
+	}
+	at := time.UnixMilli(firstTime).Add(r.TimestampDelta)
+	b.add(&change.Record{Table: o.table, Origin: o.origin, Key: r.Key, Value: r.Value, Headers: headers, Timestamp: at}, 0, 0)
+}
+
+// release gives the batch to the next records. The room of large ones is not kept.
 func (b *batch) release() {
 	clear(b.records)
-	clear(b.owners)
+	clear(b.headers)
+	clear(b.tables)
 	room := b.bytes[:0]
-	if cap(room) > 2*sendAt {
+	if cap(room) > 4*sendAt {
 		room = nil
 	}
-	*b = batch{records: b.records[:0], owners: b.owners[:0], bytes: room}
+	*b = batch{records: b.records[:0], bytes: room, headers: b.headers[:0], tables: b.tables[:0]}
 	batches.Put(b)
-}
-
-// onWire gives the batch as the client sends it. It stays the same however often it is sent.
-func (b *batch) onWire(w *writer) *sarama.RecordBatch {
-	if b.wire != nil {
-		return b.wire
-	}
-	records := make([]*sarama.Record, len(b.records))
-	for i := range b.records {
-		records[i] = &b.records[i]
-	}
-	b.wire = &sarama.RecordBatch{
-		Version: 2, Codec: compressions[w.conf.Compression], CompressionLevel: sarama.CompressionLevelDefault,
-		FirstTimestamp: time.UnixMilli(b.firstTime), MaxTimestamp: time.UnixMilli(b.lastTime),
-		ProducerID: w.producerID, ProducerEpoch: w.epoch, FirstSequence: b.first,
-		LastOffsetDelta: int32(len(b.records) - 1), IsTransactional: w.id != "", Records: records,
-	}
-	return b.wire
 }

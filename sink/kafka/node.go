@@ -90,15 +90,16 @@ func (w *writer) produce(n *node, lanes []*lane, sent []*batch) (*sarama.Produce
 	if w.id != "" {
 		request.TransactionalID = &w.id
 	}
-	for i, l := range lanes {
-		request.AddBatch(l.topic, l.partition, sent[i].onWire(w))
-	}
+	used := w.fill(request, lanes, sent)
 	type answer struct {
 		response *sarama.ProduceResponse
 		err      error
 	}
 	answers := make(chan answer, 1)
 	err = broker.AsyncProduce(request, func(response *sarama.ProduceResponse, err error) { answers <- answer{response, err} })
+	for _, out := range used { // it is written, or never will be
+		out.release()
+	}
 	if err == nil {
 		a := <-answers
 		err = a.err

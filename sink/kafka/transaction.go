@@ -86,7 +86,7 @@ func firstCause(refused map[string][]*sarama.PartitionError) (string, sarama.KEr
 func (w *writer) failTopic(topic string, err error, lanes []*lane, sent []*batch) {
 	for i, l := range lanes {
 		if l.topic == topic {
-			w.fail(&recordError{topic: topic, owner: owner{table: sent[i].owners[0].table}, err: err})
+			w.fail(&recordError{topic: topic, owner: owner{table: sent[i].tables[0].table}, err: err})
 			return
 		}
 	}

@@ -88,16 +88,12 @@ func TestBatchesAreClean(t *testing.T) {
 	if next := b.seal(7); next != 107 || b.first != 7 || len(b.records) != 100 || b.counted != 10_000 || b.firstTime != 1000 {
 		t.Fatalf("batch %+v, next %d", b, next)
 	}
-	records := b.records
 	b.release()
-	if records[0].Key != nil || records[99].Value != nil {
-		t.Error("a released batch still points to the caller's bytes")
-	}
-	if b.size != 0 || b.counted != 0 || b.first != 0 || b.wire != nil || b.tries != 0 || len(b.records) != 0 {
+	if b.size != 0 || b.counted != 0 || b.first != 0 || b.tries != 0 || len(b.records)+len(b.bytes)+len(b.headers)+len(b.tables) != 0 {
 		t.Errorf("left over: %+v", b)
 	}
 	b = newBatch()
-	b.records, b.owners = make([]sarama.Record, 0, 2000), make([]owner, 0, 2000)
+	b.records, b.bytes = make([]entry, 0, 2000), make([]byte, 0, 4000)
 	if allocs := testing.AllocsPerRun(1000, func() { b.add(full, 100, 100) }); allocs > 0 {
 		t.Errorf("%v allocations per record", allocs)
 	}
@@ -114,7 +110,7 @@ func TestTimestampsOfABatch(t *testing.T) {
 		}
 		b.add(r, 10, 10)
 	}
-	for i, r := range b.records[1:] {
+	for i, r := range new(wire).fill(b)[1:] {
 		if at := b.firstTime + r.TimestampDelta.Milliseconds(); at < before || at > before+10_000 {
 			t.Errorf("record %d is from %d, sent at %d", i+1, at, before)
 		}
@@ -146,8 +142,15 @@ func TestBatchSplits(t *testing.T) {
 		n := rapid.IntRange(2, 50).Draw(t, "records")
 		var want []string
 		for i := range n {
-			b.add(&change.Record{Key: fmt.Append(nil, i), Timestamp: time.UnixMilli(int64(1000 + i))}, 50, 70)
-			want = append(want, fmt.Sprint(i))
+			r := &change.Record{Table: change.TableID{Name: fmt.Sprint(i / 3)}, Origin: fmt.Sprint(i), Key: fmt.Append(nil, i), Timestamp: time.UnixMilli(int64(1000 + i))}
+			for range i % 3 {
+				r.Headers = append(r.Headers, change.Header{Name: fmt.Sprint("h", i), Value: r.Key}, change.Header{Name: "none"})
+			}
+			if i%4 > 0 {
+				r.Value = fmt.Append(nil, "value ", i)[:7*(i%4-1)/2]
+			}
+			b.add(r, 50, 70)
+			want = append(want, seen(r.Key, r.Value, r.Headers, r.Timestamp, r.Table, r.Origin))
 		}
 		first := rapid.Int32Range(0, 1<<31-1).Draw(t, "first")
 		b.seal(first)
@@ -155,11 +158,15 @@ func TestBatchSplits(t *testing.T) {
 		var counted int64
 		next := first
 		for _, half := range b.split() {
-			if half.first != next || len(half.records) == 0 || len(half.owners) != len(half.records) {
+			if half.first != next || len(half.records) == 0 {
 				t.Fatalf("half from %d with %d records, want from %d", half.first, len(half.records), next)
 			}
-			for i, r := range half.records {
-				got = append(got, string(r.Key))
+			for i, r := range new(wire).fill(half) {
+				var headers []change.Header
+				for _, h := range r.Headers {
+					headers = append(headers, change.Header{Name: string(h.Key), Value: h.Value})
+				}
+				got = append(got, seen(r.Key, r.Value, headers, time.UnixMilli(half.firstTime).Add(r.TimestampDelta), half.tableOf(i), half.records[i].origin))
 				if r.OffsetDelta != int64(i) {
 					t.Fatalf("offset %d at %d", r.OffsetDelta, i)
 				}
@@ -171,6 +178,11 @@ func TestBatchSplits(t *testing.T) {
 			t.Fatalf("halves hold %v, counted %d", got, counted)
 		}
 	})
+}
+
+// seen is all that there is to a record, nil told from empty.
+func seen(key, value []byte, headers []change.Header, at time.Time, table change.TableID, origin string) string {
+	return fmt.Sprintf("%#v %#v %#v %d %s %s", key, value, headers, at.UnixMilli(), table, origin)
 }
 
 func TestClassesOfErrors(t *testing.T) {
