@@ -1,7 +1,7 @@
 package kafka
 
 import (
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -55,13 +55,28 @@ type owner struct {
 // recordOverhead is about what a batch keeps per record beside its payload.
 const recordOverhead = 48
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+// spareBatches is how many batches a writer keeps for later.
+const spareBatches = 128
 
-func newBatch() *batch {
-	b := batches.Get().(*batch)
-	b.size = batchOverhead
-	return b
+// newBatch gives an empty batch. w.mu is held.
+func (w *writer) newBatch() *batch {
+	if n := len(w.spare); n > 0 {
+		b := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		return b
+	}
+	return newBatch()
 }
+
+// reuse takes a batch back whose records are acknowledged. w.mu is held.
+func (w *writer) reuse(b *batch) {
+	b.clear()
+	if len(w.spare) < spareBatches {
+		w.spare = append(w.spare, b)
+	}
+}
+
+func newBatch() *batch { return &batch{size: batchOverhead} }
 
 // Framing of a record batch with its records (KIP-98): the batch itself, then at most that much per record and header.
 const (
@@ -101,9 +116,22 @@ func (b *batch) keep(from []byte) int32 {
 	if from == nil {
 		return -1
 	}
+	if room := cap(b.bytes) - len(b.bytes); room < len(from) {
+		b.bytes = slices.Grow(b.bytes, max(len(from), b.nextRoom()))
+	}
 	b.bytes = append(b.bytes, from...)
 	return int32(len(from))
 }
+
+// nextRoom is how much room the bytes get next: little for the few records of a quiet table, then for a batch that is sent because it is full.
+func (b *batch) nextRoom() int {
+	if len(b.bytes) == 0 {
+		return firstRoom
+	}
+	return sendAt
+}
+
+const firstRoom = 2 << 10
 
 // clock gives the time in Unix milliseconds, looking at the clock once in a while.
 func (b *batch) clock() int64 {
@@ -173,8 +201,8 @@ func (b *batch) addWire(r *sarama.Record, firstTime int64, o owner) {
 	b.add(&change.Record{Table: o.table, Origin: o.origin, Key: r.Key, Value: r.Value, Headers: headers, Timestamp: at}, 0, 0)
 }
 
-// release gives the batch to the next records. The room of large ones is not kept.
-func (b *batch) release() {
+// clear empties the batch. The room of large records is not kept.
+func (b *batch) clear() {
 	clear(b.records)
 	clear(b.headers)
 	clear(b.tables)
@@ -182,6 +210,5 @@ func (b *batch) release() {
 	if cap(room) > 4*sendAt {
 		room = nil
 	}
-	*b = batch{records: b.records[:0], bytes: room, headers: b.headers[:0], tables: b.tables[:0]}
-	batches.Put(b)
+	*b = batch{records: b.records[:0], bytes: room, headers: b.headers[:0], tables: b.tables[:0], size: batchOverhead}
 }

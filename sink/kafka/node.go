@@ -152,7 +152,7 @@ func (w *writer) acknowledged(l *lane, b *batch) {
 	defer w.mu.Unlock()
 	w.count -= len(b.records)
 	w.bytes -= b.counted
-	b.release()
+	w.reuse(b)
 	w.rest(l)
 }
 

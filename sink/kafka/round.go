@@ -17,7 +17,7 @@ func (w *writer) addLater(l *lane, r *change.Record, size int, counted int64) {
 		w.later = append(w.later, l)
 	}
 	if n == 0 || l.later[n-1].size+size > w.conf.MaxMessageBytes || l.later[n-1].size >= sendAt {
-		l.later = append(l.later, newBatch())
+		l.later = append(l.later, w.newBatch())
 	}
 	l.later[len(l.later)-1].add(r, size, counted)
 	w.behind++

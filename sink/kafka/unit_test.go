@@ -88,8 +88,8 @@ func TestBatchesAreClean(t *testing.T) {
 	if next := b.seal(7); next != 107 || b.first != 7 || len(b.records) != 100 || b.counted != 10_000 || b.firstTime != 1000 {
 		t.Fatalf("batch %+v, next %d", b, next)
 	}
-	b.release()
-	if b.size != 0 || b.counted != 0 || b.first != 0 || b.tries != 0 || len(b.records)+len(b.bytes)+len(b.headers)+len(b.tables) != 0 {
+	b.clear()
+	if b.size != batchOverhead || b.counted != 0 || b.first != 0 || b.tries != 0 || len(b.records)+len(b.bytes)+len(b.headers)+len(b.tables) != 0 {
 		t.Errorf("left over: %+v", b)
 	}
 	b = newBatch()

@@ -35,6 +35,7 @@ type writer struct {
 	dirty    []*lane // lanes that got records since the last flush
 	added    []*lane // lanes that take part in the open transaction
 	flushing bool
+	spare    []*batch
 	count    int   // records not acknowledged
 	bytes    int64 // what they take, and those of the next round (I10)
 	failed   error
@@ -136,7 +137,7 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 		w.queue(l)
 	}
 	if l.open == nil {
-		l.open = newBatch()
+		l.open = w.newBatch()
 	}
 	w.mark(l)
 	l.open.add(r, size, counted)
