@@ -56,7 +56,7 @@ type owner struct {
 const recordOverhead = 48
 
 // spareBatches is how many batches a writer keeps for later.
-const spareBatches = 128
+const spareBatches = 32
 
 // newBatch gives an empty batch. w.mu is held.
 func (w *writer) newBatch() *batch {
@@ -123,12 +123,9 @@ func (b *batch) keep(from []byte) int32 {
 	return int32(len(from))
 }
 
-// nextRoom is how much room the bytes get next: little for the few records of a quiet table, then for a batch that is sent because it is full.
+// nextRoom is how much room the bytes get next: little for the few records of a quiet table, soon enough for a full batch.
 func (b *batch) nextRoom() int {
-	if len(b.bytes) == 0 {
-		return firstRoom
-	}
-	return sendAt
+	return min(max(firstRoom, 3*len(b.bytes)), sendAt)
 }
 
 const firstRoom = 2 << 10
@@ -207,7 +204,7 @@ func (b *batch) clear() {
 	clear(b.headers)
 	clear(b.tables)
 	room := b.bytes[:0]
-	if cap(room) > 4*sendAt {
+	if cap(room) > 3*sendAt {
 		room = nil
 	}
 	*b = batch{records: b.records[:0], bytes: room, headers: b.headers[:0], tables: b.tables[:0], size: batchOverhead}
