@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -11,7 +12,7 @@ import (
 )
 
 // Merge reads the tables of a window and gives their events in position order (I4). While the events of one page of a table are used, its
-// next page is read. Next belongs to one goroutine.
+// next pages are read. Next belongs to one goroutine.
 type Merge struct {
 	poller *Poller
 	cancel context.CancelFunc
@@ -37,7 +38,7 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	m := &Merge{poller: p, ctx: ctx, cancel: cancel, skips: make(map[change.TableID]map[string]int), passed: make(map[change.TableID]change.Position)}
 	share := DefaultPageBytes
 	if n := len(w.readings); n > 0 && p.options.MaxBytes > 0 {
-		share = min(share, p.options.MaxBytes/(2*n))
+		share = min(share, p.options.MaxBytes/(pagesAhead*n))
 	}
 	for i := range w.readings {
 		for r := &w.readings[i]; r != nil; r = r.then {
@@ -52,6 +53,9 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 
 const minPageBytes = 16 << 10
 
+// pagesAhead is how many pages of a table are in memory at the same time: one in use, one that waits, one that is read.
+const pagesAhead = 3
+
 // start waits for the first page of every table and then asks the catalog once for all of them whether they were read under the structures
 // that they were captured with.
 func (m *Merge) start() error {
@@ -60,7 +64,7 @@ func (m *Merge) start() error {
 	first := make([]pageResult, len(waiting))
 	tables := make([]*Captured, len(waiting))
 	for i, c := range waiting {
-		first[i], tables[i] = <-c.next, c.captured
+		first[i], tables[i] = m.nextPage(c), c.captured
 	}
 	if len(tables) == 0 {
 		return nil
@@ -129,7 +133,7 @@ func (m *Merge) move() error {
 	if m.ended(c) {
 		return nil
 	}
-	return m.turn(c, <-c.next)
+	return m.turn(c, m.nextPage(c))
 }
 
 // ended tells that a cursor has nothing more to give, and lets its table leave. A table whose rows go on under its next structure does
@@ -162,14 +166,11 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 			return m.classify(c, result.err)
 		}
 		m.count(c, result.page)
-		if result.page.More && len(result.page.Events) == 0 && result.page.Failed == nil && result.page.Passed == "" {
+		if result.page.vanished() {
 			return fault.New(fault.Retry, "read "+c.captured.Changes.String(), errors.New("rows vanished while they were read"), "")
 		}
 		c.take(result.page)
 		m.pages++
-		if c.page.More && c.page.Failed == nil {
-			m.fetch(c)
-		}
 		if c.skipPublished(); c.at < len(c.page.Events) {
 			heap.Push(&m.heads, c)
 			return nil
@@ -182,7 +183,7 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 				return err
 			}
 		}
-		result = <-c.next
+		result = m.nextPage(c)
 	}
 }
 
@@ -254,20 +255,46 @@ func (m *Merge) Close() {
 	m.reuse()
 }
 
-// fetch reads the cursor's next page in the background.
+// fetch reads the cursor's pages in the background, one after the other: while the events of one are used, the next waits and the one after it is read.
 func (m *Merge) fetch(c *cursor) {
-	result := make(chan pageResult, 1)
-	c.next = result
+	pages := make(chan pageResult, 1)
+	c.next = pages
 	read, first := c.reading, c.page == nil
 	m.work.Go(func() {
-		select {
-		case m.poller.slots <- struct{}{}:
-			defer func() { <-m.poller.slots }()
-			result <- m.read(read, first)
-		case <-m.ctx.Done():
-			result <- pageResult{nil, m.ctx.Err()}
+		defer close(pages)
+		for on := true; on; first = false {
+			result := m.readInTurn(read, first)
+			if on = result.err == nil && result.page.goesOn(); on {
+				read.after = result.page.end(read.after)
+			}
+			select {
+			case pages <- result:
+			case <-m.ctx.Done():
+				return
+			}
 		}
 	})
+}
+
+// nextPage waits for a cursor's next page.
+func (m *Merge) nextPage(c *cursor) pageResult {
+	if result, more := <-c.next; more {
+		return result
+	}
+	return pageResult{nil, cmp.Or(m.ctx.Err(), errNoPage)}
+}
+
+var errNoPage = errors.New("no page follows")
+
+// readInTurn reads one page when few enough others are being read.
+func (m *Merge) readInTurn(r reading, first bool) pageResult {
+	select {
+	case m.poller.slots <- struct{}{}:
+		defer func() { <-m.poller.slots }()
+		return m.read(r, first)
+	case <-m.ctx.Done():
+		return pageResult{nil, m.ctx.Err()}
+	}
 }
 
 // read reads one page. That it was read under the captured structure is asked here, but for first pages: start asks for all of those.
@@ -304,10 +331,7 @@ func (c *cursor) event() *change.Event { return &c.page.Events[c.at] }
 
 func (c *cursor) take(page *Page) {
 	c.page, c.at = page, 0
-	if n := len(page.Events); n > 0 {
-		c.after = page.Events[n-1].Position
-	}
-	c.after = max(c.after, page.Passed)
+	c.after = page.end(c.after)
 }
 
 // skipPublished passes events that the look-back knows as published.

@@ -24,7 +24,7 @@ type Page struct {
 }
 
 // DefaultPageBytes bounds the memory of one page (I10).
-const DefaultPageBytes = 8 << 20
+const DefaultPageBytes = 4 << 20
 
 // SkippedFilter is the policy under which rows are counted that a filter leaves out.
 const SkippedFilter = "filter"
@@ -64,6 +64,22 @@ func (p *Page) release() {
 		eventLists.Put(&list)
 	}
 	p.Events = nil
+}
+
+// vanished tells that a page promises more rows without having got any further.
+func (p *Page) vanished() bool {
+	return p.More && len(p.Events) == 0 && p.Failed == nil && p.Passed == ""
+}
+
+// goesOn tells that another page follows.
+func (p *Page) goesOn() bool { return p.More && p.Failed == nil && !p.vanished() }
+
+// end is where the next page begins, for a page that began at a position.
+func (p *Page) end(after change.Position) change.Position {
+	if n := len(p.Events); n > 0 {
+		after = p.Events[n-1].Position
+	}
+	return max(after, p.Passed)
 }
 
 // has tells that the event is one of the page's own.
