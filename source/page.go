@@ -13,8 +13,8 @@ type Page struct {
 	More   bool // rows may remain up to the asked position
 	Cut    bool // it ended at its byte limit
 	Arena  change.Arena
-	// Passed is where reading goes on where a filter may have left rows out: every row up to it is an event of the page or was left out. Empty where
-	// no filter is in force, or where the last event tells.
+	// Passed is where reading goes on where a filter or a policy may have left rows out: every row up to it is an event of the page or was left out. Empty
+	// where nothing is left out, or where the last event tells.
 	Passed change.Position
 	// Skipped counts rows left out by a policy the user chose, by the policy's name (I3).
 	Skipped map[string]int

@@ -207,6 +207,9 @@ func (r *reader) build(ctx context.Context, page *source.Page, whole bool) error
 		}
 		rest = rest[n:]
 	}
+	if page.Skipped[skippedOrphan] > 0 && page.Failed == nil { // no event tells of what was left out at the end
+		page.Passed = r.position(r.rows[len(r.rows)-1])
+	}
 	return nil
 }
 
@@ -250,12 +253,16 @@ func (r *reader) tellOrphans(page *source.Page) {
 // tell it from one whose update was left out. It counts after the reading, so that rows that come meanwhile can only raise a question, not
 // answer one.
 func (r *reader) checkLeftOut(ctx context.Context, page *source.Page, after, upto change.Position) error {
-	if page.Failed != nil || page.Cut {
+	switch {
+	case page.Failed != nil:
 		page.Passed = ""
 		if len(page.Events) == 0 {
 			return nil
 		}
 		upto = page.Events[len(page.Events)-1].Position
+	case page.Cut: // perhaps behind rows of which none is an event
+		upto = r.position(r.rows[len(r.rows)-1])
+		page.Passed = upto
 	}
 	pairs := int64(0)
 	for i := range page.Events {
