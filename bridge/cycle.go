@@ -42,6 +42,10 @@ func (r *Runner) cycle(stop, work context.Context) (progress, error) {
 	var held *change.Event // whether it is the last of its transaction is known only when the next one is seen (I4)
 	r.passFailed = nil
 	events.Quiet = func() error { return r.passMeanwhile(work, events, held) }
+	events.Waits = func() error {
+		r.passFailed = r.settleCommit(work)
+		return r.passFailed
+	}
 	for {
 		ev, err := r.next(stop, events)
 		if r.passFailed != nil {

@@ -25,6 +25,7 @@ type memory struct {
 	rows    map[string][]change.Position // visible, sorted
 	fail    map[string]error             // by table: what its next pages give
 	changed map[string]bool              // by table: its structure is another than captured
+	hold    chan struct{}                // pages are read when something comes; nil = at once
 
 	applied, closed change.Position
 	lowEnds         int // how often Oldest was asked
@@ -75,6 +76,9 @@ func (m *memory) Detect(_ context.Context, tables []*source.Captured) ([]source.
 func (m *memory) Page(_ context.Context, t *source.Captured, after, upto change.Position, limit int) (*source.Page, error) {
 	if err := m.fail[t.Table.ID.Name]; err != nil && fault.ClassOf(err) == fault.Retry {
 		return nil, err
+	}
+	if m.hold != nil {
+		<-m.hold
 	}
 	rows := m.between(t, after, upto)
 	page := &source.Page{}

@@ -25,6 +25,8 @@ type Merge struct {
 	// Quiet is called between pages of which a filter has left out everything: reading goes on for long then without an event. nil = nobody asks. Its error
 	// ends the merge.
 	Quiet func() error
+	// Waits is called when the next page is not there yet: whoever uses the events has time for something else. nil = nobody asks. Its error ends the merge.
+	Waits func() error
 	// Kept gives an event that is still used after the next one was asked for, nil for none. nil = there never is one.
 	Kept   func() *change.Event
 	pages  int
@@ -162,7 +164,10 @@ func (m *Merge) ended(c *cursor) bool {
 // leave.
 func (m *Merge) turn(c *cursor, result pageResult) error {
 	for {
-		if result.err != nil {
+		switch {
+		case result.ends:
+			return result.err
+		case result.err != nil:
 			return m.classify(c, result.err)
 		}
 		m.count(c, result.page)
@@ -278,10 +283,15 @@ func (m *Merge) fetch(c *cursor) {
 
 // nextPage waits for a cursor's next page.
 func (m *Merge) nextPage(c *cursor) pageResult {
+	if len(c.next) == 0 && m.Waits != nil {
+		if err := m.Waits(); err != nil {
+			return pageResult{err: err, ends: true}
+		}
+	}
 	if result, more := <-c.next; more {
 		return result
 	}
-	return pageResult{nil, cmp.Or(m.ctx.Err(), errNoPage)}
+	return pageResult{err: cmp.Or(m.ctx.Err(), errNoPage)}
 }
 
 var errNoPage = errors.New("no page follows")
@@ -293,7 +303,7 @@ func (m *Merge) readInTurn(r reading, first bool) pageResult {
 		defer func() { <-m.poller.slots }()
 		return m.read(r, first)
 	case <-m.ctx.Done():
-		return pageResult{nil, m.ctx.Err()}
+		return pageResult{err: m.ctx.Err()}
 	}
 }
 
@@ -301,21 +311,22 @@ func (m *Merge) readInTurn(r reading, first bool) pageResult {
 func (m *Merge) read(r reading, first bool) pageResult {
 	page, err := m.poller.layout.Page(m.ctx, r.captured, r.after, r.upto, m.poller.options.PageRows)
 	if first || err != nil && fault.ClassOf(err) != fault.Table {
-		return pageResult{page, err}
+		return pageResult{page: page, err: err}
 	}
 	changed, failed := m.poller.layout.Changed(m.ctx, []*Captured{r.captured})
 	switch {
 	case failed != nil:
-		return pageResult{nil, failed}
+		return pageResult{err: failed}
 	case changed[0]:
-		return pageResult{nil, &Restructured{r.captured.Changes}}
+		return pageResult{err: &Restructured{r.captured.Changes}}
 	}
-	return pageResult{page, err}
+	return pageResult{page: page, err: err}
 }
 
 type pageResult struct {
 	page *Page
 	err  error
+	ends bool // the error is none of the table
 }
 
 // cursor is one table being read.
