@@ -123,23 +123,23 @@ func (r *report) throughputOf(b *strings.Builder) {
 	if len(r.Throughput) == 0 {
 		return
 	}
-	b.WriteString("\n### Throughput\n\n| Engine | Envelope | Format | Row | Mix | Rows/s | MB/s | CPU µs/row | Allocs/row | MiB | Driver rows/s (µs) | Producer rows/s (µs) | Of the slower | Database, broker µs/row | Cores: bridge, all |\n|" +
-		strings.Repeat(" --- |", 15) + "\n")
+	b.WriteString("\n### Throughput\n\n| Engine | Envelope | Format | Row | Mix | Rows/s | MB/s | CPU µs/row | Allocs/row | MiB | Driver rows/s (µs) | Producer rows/s (µs) | Of the slower | Of both together | Database, broker µs/row | Cores: bridge, all |\n|" +
+		strings.Repeat(" --- |", 16) + "\n")
 	for _, t := range r.Throughput {
-		b.WriteString(t.line() + "\n")
+		b.WriteString(t.line(r.Machine.Cores) + "\n")
 	}
 }
 
 // line is a line of the table: medians.
-func (t throughput) line() string {
+func (t throughput) line(cores int) string {
 	of := func(figure func(figures) float64) float64 { return medianOf(t.Bridge, figure) }
 	speed, cpu := func(c ceiling) float64 { return c.RowsPerSecond }, func(c ceiling) float64 { return c.CPUMicros }
-	return fmt.Sprintf("| %s | %s | %s | %d B | %s | %s | %.0f | %.2f | %.2f | %.0f | %s (%.2f) | %s (%.2f) | %.2f | %.2f, %.2f | %.2f, %.2f |",
+	return fmt.Sprintf("| %s | %s | %s | %d B | %s | %s | %.0f | %.2f | %.2f | %.0f | %s (%.2f) | %s (%.2f) | %.2f | %.2f | %.2f, %.2f | %.2f, %.2f |",
 		t.Engine, t.Envelope, t.Format, t.Width, t.Mix,
 		thousands(of(func(f figures) float64 { return f.RowsPerSecond })), of(func(f figures) float64 { return f.MBPerSecond }),
 		of(func(f figures) float64 { return f.CPUMicros }), of(func(f figures) float64 { return f.AllocsPerRow }),
 		of(func(f figures) float64 { return f.ResidentMiB }),
-		thousands(medianOf(t.Driver, speed)), medianOf(t.Driver, cpu), thousands(medianOf(t.Producer, speed)), medianOf(t.Producer, cpu), t.ratio(),
+		thousands(medianOf(t.Driver, speed)), medianOf(t.Driver, cpu), thousands(medianOf(t.Producer, speed)), medianOf(t.Producer, cpu), t.ratio(), medianOf(t.Bridge, func(f figures) float64 { return f.RowsPerSecond })/t.together(cores),
 		of(func(f figures) float64 { return f.DatabaseMicros }), of(func(f figures) float64 { return f.BrokerMicros }),
 		of(func(f figures) float64 { mine, _ := f.cores(); return mine }), of(func(f figures) float64 { _, all := f.cores(); return all }))
 }

@@ -35,6 +35,12 @@ func (t throughput) ratio() float64 {
 	return median(ratios)
 }
 
+// together is the rows/s at which both ceilings at once, with their servers, would use all of so many cores.
+func (t throughput) together(cores int) float64 {
+	all := func(c ceiling) float64 { return c.CPUMicros + c.ServerMicros }
+	return float64(cores) * 1e6 / (medianOf(t.Driver, all) + medianOf(t.Producer, all))
+}
+
 // mixes are what tables hold.
 var mixes = []string{"inserts", "updates"}
 
@@ -82,7 +88,7 @@ func measureTable(ctx context.Context, p *place, o options, db *database, s shap
 				continue
 			}
 			r.Throughput = append(r.Throughput, t)
-			say("%s", t.line())
+			say("%s", t.line(r.Machine.Cores))
 			if err := r.save(o); err != nil {
 				return err
 			}
