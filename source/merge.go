@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -30,6 +29,8 @@ type Merge struct {
 	// Kept gives an event that is still used after the next one was asked for, nil for none. nil = there never is one.
 	Kept   func() *change.Event
 	pages  int
+	begun  chan struct{} // closed when every table has its first page: reading ahead must not hold up those
+	begin  func()
 	spent  []*Page                            // used up in the last call of Next: their last events may still be in use
 	passed map[change.TableID]change.Position // by table with a filter: rows up to there were given or left out
 }
@@ -38,6 +39,8 @@ type Merge struct {
 func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Merge{poller: p, ctx: ctx, cancel: cancel, skips: make(map[change.TableID]map[string]int), passed: make(map[change.TableID]change.Position)}
+	m.begun = make(chan struct{})
+	m.begin = sync.OnceFunc(func() { close(m.begun) })
 	share := DefaultPageBytes
 	if n := len(w.readings); n > 0 && p.options.MaxBytes > 0 {
 		share = min(share, p.options.MaxBytes/(pagesAhead*n))
@@ -68,6 +71,7 @@ func (m *Merge) start() error {
 	for i, c := range waiting {
 		first[i], tables[i] = m.nextPage(c), c.captured
 	}
+	m.begin()
 	if len(tables) == 0 {
 		return nil
 	}
@@ -258,120 +262,4 @@ func (m *Merge) Close() {
 	m.cancel()
 	m.work.Wait()
 	m.reuse()
-}
-
-// fetch reads the cursor's pages in the background, one after the other: while the events of one are used, the next waits and the one after it is read.
-func (m *Merge) fetch(c *cursor) {
-	pages := make(chan pageResult, 1)
-	c.next = pages
-	read, first := c.reading, c.page == nil
-	m.work.Go(func() {
-		defer close(pages)
-		for on := true; on; first = false {
-			result := m.readInTurn(read, first)
-			if on = result.err == nil && result.page.goesOn(); on {
-				read.after = result.page.end(read.after)
-			}
-			select {
-			case pages <- result:
-			case <-m.ctx.Done():
-				return
-			}
-		}
-	})
-}
-
-// nextPage waits for a cursor's next page.
-func (m *Merge) nextPage(c *cursor) pageResult {
-	if len(c.next) == 0 && m.Waits != nil {
-		if err := m.Waits(); err != nil {
-			return pageResult{err: err, ends: true}
-		}
-	}
-	if result, more := <-c.next; more {
-		return result
-	}
-	return pageResult{err: cmp.Or(m.ctx.Err(), errNoPage)}
-}
-
-var errNoPage = errors.New("no page follows")
-
-// readInTurn reads one page when few enough others are being read.
-func (m *Merge) readInTurn(r reading, first bool) pageResult {
-	select {
-	case m.poller.slots <- struct{}{}:
-		defer func() { <-m.poller.slots }()
-		return m.read(r, first)
-	case <-m.ctx.Done():
-		return pageResult{err: m.ctx.Err()}
-	}
-}
-
-// read reads one page. That it was read under the captured structure is asked here, but for first pages: start asks for all of those.
-func (m *Merge) read(r reading, first bool) pageResult {
-	page, err := m.poller.layout.Page(m.ctx, r.captured, r.after, r.upto, m.poller.options.PageRows)
-	if first || err != nil && fault.ClassOf(err) != fault.Table {
-		return pageResult{page: page, err: err}
-	}
-	changed, failed := m.poller.layout.Changed(m.ctx, []*Captured{r.captured})
-	switch {
-	case failed != nil:
-		return pageResult{err: failed}
-	case changed[0]:
-		return pageResult{err: &Restructured{r.captured.Changes}}
-	}
-	return pageResult{page: page, err: err}
-}
-
-type pageResult struct {
-	page *Page
-	err  error
-	ends bool // the error is none of the table
-}
-
-// cursor is one table being read.
-type cursor struct {
-	reading
-	order int // breaks ties between tables
-	page  *Page
-	at    int
-	next  chan pageResult
-}
-
-func (c *cursor) event() *change.Event { return &c.page.Events[c.at] }
-
-func (c *cursor) take(page *Page) {
-	c.page, c.at = page, 0
-	c.after = page.end(c.after)
-}
-
-// skipPublished passes events that the look-back knows as published.
-func (c *cursor) skipPublished() {
-	for c.skip != nil && c.at < len(c.page.Events) && c.skip[c.event().Position] > 0 {
-		c.skip[c.event().Position]--
-		c.at++
-	}
-}
-
-// cursors is a heap by the position of each cursor's event.
-type cursors []*cursor
-
-func (h cursors) Len() int { return len(h) }
-
-func (h cursors) Less(i, j int) bool {
-	a, b := h[i].event().Position, h[j].event().Position
-	return a < b || a == b && h[i].order < h[j].order
-}
-
-func (h cursors) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push adds a cursor, for package heap.
-func (h *cursors) Push(x any) { *h = append(*h, x.(*cursor)) }
-
-// Pop takes the last cursor, for package heap.
-func (h *cursors) Pop() any {
-	old := *h
-	c := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return c
 }
