@@ -23,11 +23,11 @@ type sealedTable struct {
 // commit makes the batch and the positions durable in one step (I1, I5). Positions only move in memory before it, and any error forgets
 // them (I11).
 func (r *Runner) commit(ctx context.Context) error {
-	entries, any, err := r.seal(ctx)
+	entries, due, err := r.seal(ctx)
 	if err != nil {
 		return err
 	}
-	if any {
+	if due {
 		if err := r.sink.Commit(ctx, entries); err != nil {
 			return r.tableFault(StageCheckpoint, err)
 		}
@@ -43,11 +43,11 @@ func (r *Runner) commitDuring(ctx context.Context, row *change.Event) error {
 	if !can || r.tableOf(row).careful { // a careful table wants to know which row was refused
 		return r.commit(ctx)
 	}
-	entries, any, err := r.seal(ctx)
+	entries, due, err := r.seal(ctx)
 	if err != nil {
 		return err
 	}
-	if any {
+	if due {
 		if r.sealed.settled, err = sink.CommitBehind(ctx, entries); err != nil {
 			return r.tableFault(StageCheckpoint, err)
 		}
@@ -71,7 +71,7 @@ func (r *Runner) settleCommit(ctx context.Context) error {
 
 // seal ends the batch, if there is anything to commit, and gives the entries that go with it: what is rendered from now on belongs to the next one.
 // There is one commit at a time.
-func (r *Runner) seal(ctx context.Context) (entries []checkpoint.Entry, any bool, err error) {
+func (r *Runner) seal(ctx context.Context) (entries []checkpoint.Entry, due bool, err error) {
 	if err := r.settleCommit(ctx); err != nil {
 		return nil, false, err
 	}
