@@ -19,6 +19,8 @@ type cutter struct {
 	conns map[*cutConn]struct{}
 	hold  atomic.Pointer[chan struct{}] // open = answers wait
 	cuts  atomic.Int64
+
+	answers atomic.Int64 // since the last cut
 }
 
 // broker makes the demo broker listen through the cutter.
@@ -65,6 +67,7 @@ func (c *cutConn) Write(b []byte) (int, error) {
 		c.Close()
 		return 0, net.ErrClosed
 	}
+	c.cutter.answers.Add(1)
 	return c.Conn.Write(b)
 }
 
@@ -95,7 +98,7 @@ func (c *cutter) cutSome() {
 	chosen.Close()
 }
 
-// keepCutting cuts connections all the time until stop is called.
+// keepCutting cuts a connection now and then until stop is called, each time behind some answers, so that work goes on however slow the machine is.
 func (c *cutter) keepCutting(every time.Duration) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -105,7 +108,10 @@ func (c *cutter) keepCutting(every time.Duration) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				c.cutSome()
+				if c.answers.Load() >= 2+rand.Int64N(12) {
+					c.answers.Store(0)
+					c.cutSome()
+				}
 			case <-done:
 				return
 			}
