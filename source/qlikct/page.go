@@ -197,7 +197,8 @@ func (r *reader) build(ctx context.Context, page *source.Page, whole bool) error
 	}
 	r.learn(r.rows)
 	page.Room(len(r.rows))
-	for rest := r.rows; len(rest) > 0 && page.Failed == nil; {
+	bad := page.Failed // of a row behind these
+	for rest := r.rows; len(rest) > 0 && page.Failed == bad; {
 		n := 1
 		for n < len(rest) && r.sameSequence(rest[n], rest[0]) {
 			n++

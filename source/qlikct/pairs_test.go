@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -104,6 +105,37 @@ func TestPairsAcrossPageEdges(t *testing.T) {
 			rt.Fatalf("left out %v; want %d before-images, %d by the filter", skipped, h.alone, h.left)
 		}
 	})
+}
+
+// Rows before one that cannot be decoded come all the same, and so do those before a before-image that stands alone.
+func TestCase91_RowsBeforeABadOne(t *testing.T) {
+	t.Parallel()
+	bench := openSQLite(t)
+	shape := qlikwriter.Parcel("parcel")
+	bench.Writer.Create(t, shape)
+	h := &history{kept: func(string) bool { return true }}
+	h.row(1, "I", 1, "a")
+	h.row(2, "B", 1, "a")
+	h.row(2, "U", 1, "b")
+	h.rows = append(h.rows, qlikwriter.Row{Seq: qlikwriter.Seq(4), Oper: "I", Tx: "t", Values: []any{4, "bad", "n/a"}})
+	bench.Writer.Add(t, bench.Writer.DB, shape, h.rows...)
+	l := qlikct.New(bench.Engine, qlikct.Options{Tables: every{}}, slog.New(slog.DiscardHandler))
+	found, err := l.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(text string) {
+		t.Helper()
+		page, err := l.Page(t.Context(), found.Tables[0], "", change.Position(qlikwriter.Seq(9)), 100)
+		if err != nil || len(page.Events) != 2 || page.Failed == nil || !strings.Contains(page.Failed.Error(), text) {
+			t.Errorf("%d events, failed %v, error %v; want 2 events and %q", len(page.Events), page.Failed, err, text)
+		}
+	}
+	expect("n/a")
+	h.rows = nil
+	h.row(3, "B", 1, "b")
+	bench.Writer.Add(t, bench.Writer.DB, shape, h.rows...)
+	expect("before-image without update")
 }
 
 // readPages reads a table to its end, as the merge does, and expects positions to rise.
