@@ -197,8 +197,8 @@ func (r *reader) build(ctx context.Context, page *source.Page, whole bool) error
 	}
 	r.learn(r.rows)
 	page.Room(len(r.rows))
-	bad := page.Failed // of a row behind these
-	for rest := r.rows; len(rest) > 0 && page.Failed == bad; {
+	r.ended = false
+	for rest := r.rows; len(rest) > 0 && !r.ended; { // page.Failed may tell of a row behind these
 		n := 1
 		for n < len(rest) && r.sameSequence(rest[n], rest[0]) {
 			n++
@@ -238,6 +238,7 @@ func (r *reader) orphan(page *source.Page, sequence string) {
 		}
 		return
 	}
+	r.ended = true
 	page.Failed = fault.New(fault.Poison, r.where(), fmt.Errorf("before-image without update at change sequence %s", sequence),
 		"repair the row, or set source.qlik.orphan_before_image: skip")
 }

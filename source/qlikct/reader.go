@@ -30,7 +30,8 @@ type reader struct {
 	rows     [][]change.Value          // of this page, as they were read
 	bad      map[change.Position]error // rows of this page that could not be decoded: see source.Captured.KeepBad
 
-	text []byte // see position
+	text  []byte // see position
+	ended bool   // this page ends before the group at hand
 
 	firstOrphan string // before-image that this page left out
 }
