@@ -46,16 +46,7 @@ A replayed row may come after newer rows of the same key; its records carry a he
 letters stayed.`,
 		Example: "  ctbridge replay orders.yaml --dry-run\n  ctbridge replay orders.yaml --table dbo.orders --from 20310510160001000000000000000000042\n  ctbridge replay orders.yaml --from 1200 --to 1300 --again",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return usagef(cmd, "%w", err)
-			}
-			task, err := a.load(args[0])
-			if err != nil {
-				return err
-			}
-			return a.replay(cmd.Context(), task, &f)
-		},
+		RunE:    a.onTask(f.check, func(ctx context.Context, task *config.Task) error { return a.replay(ctx, task, &f) }),
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.tables, "table", nil, "only letters of this base table; repeat it for more")

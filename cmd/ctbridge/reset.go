@@ -56,16 +56,7 @@ Targets:
   --forget          forget the table: it begins as a new one, as full_load and source.start_at say`,
 		Example: "  ctbridge reset orders.yaml --table dbo.orders --to 2031-05-10T16:00:00Z --reason \"topic was deleted\"\n  ctbridge reset orders.yaml --table dbo.parcel --accept-gap --yes",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return usagef(cmd, "%w", err)
-			}
-			task, err := a.load(args[0])
-			if err != nil {
-				return err
-			}
-			return a.reset(cmd.Context(), task, &f)
-		},
+		RunE:    a.onTask(f.check, func(ctx context.Context, task *config.Task) error { return a.reset(ctx, task, &f) }),
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.tables, "table", nil, "table or pattern as in source.tables; repeat it for more")

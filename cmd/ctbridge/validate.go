@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,6 +80,20 @@ func (a *app) load(file string) (*config.Task, error) {
 		return nil, &usageError{err: err}
 	}
 	return task, nil
+}
+
+// onTask runs a verb on the task of its file, once its flags are checked.
+func (a *app) onTask(check func() error, run func(context.Context, *config.Task) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil {
+			return usagef(cmd, "%w", err)
+		}
+		task, err := a.load(args[0])
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), task)
+	}
 }
 
 func (a *app) configCommand() *cobra.Command {

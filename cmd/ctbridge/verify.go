@@ -42,16 +42,7 @@ it. Nothing is written, and a running task is not disturbed. Messages of full lo
 Exit codes: 0 equal, 1 differences, 2 usage or configuration, 3 a neighbour is away. docs/verify.md says what is compared.`,
 		Example: "  ctbridge verify orders.yaml\n  ctbridge verify orders.yaml --table dbo.orders --from 2031-05-10T16:00:00Z --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
-				return usagef(cmd, "%w", err)
-			}
-			task, err := a.load(args[0])
-			if err != nil {
-				return err
-			}
-			return a.verify(cmd.Context(), task, &f)
-		},
+		RunE:    a.onTask(f.check, func(ctx context.Context, task *config.Task) error { return a.verify(ctx, task, &f) }),
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.tables, "table", nil, "table or pattern as in source.tables; repeat it for more (default: all of the checkpoint)")

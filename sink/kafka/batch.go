@@ -9,8 +9,8 @@ import (
 	"ctbridge/bridge/change"
 )
 
-// batch gathers the records of one partition, with their bytes. It is reused once it is acknowledged, so that a record allocates nothing of its own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that
-// is sent again (KIP-98).
+// batch gathers the records of one partition, with their bytes. It is reused once it is acknowledged, so that a record allocates nothing of its
+// own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that is sent again (KIP-98).
 type batch struct {
 	records []entry
 	bytes   []byte // of all records, in order

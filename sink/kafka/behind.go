@@ -20,11 +20,11 @@ func (t *Transactional) CommitBehind(ctx context.Context, entries []checkpoint.E
 	if err := t.opened(); err != nil {
 		return nil, err
 	}
-	if !t.inTxn && len(entries) == 0 {
-		return func(context.Context) (time.Time, error) { return time.Now(), nil }, nil
-	}
 	if _, err := t.settle(ctx); err != nil {
 		return nil, err
+	}
+	if !t.inTxn && len(entries) == 0 {
+		return t.settle, nil
 	}
 	t.begin()
 	for i := 0; i < len(entries) && err == nil; i++ {

@@ -294,12 +294,12 @@ func (r *reader) takeOrphans(ctx context.Context, page *source.Page, after, upto
 	if err != nil || len(orphans) == 0 {
 		return err
 	}
-	for i, sequence := range orphans {
+	for _, sequence := range orphans {
 		if r.layout.options.Orphans != OrphanSkip {
 			n, _ := slices.BinarySearchFunc(page.Events, sequence, func(ev change.Event, p change.Position) int { return strings.Compare(string(ev.Position), string(p)) })
 			page.Events = page.Events[:n]
 		}
-		if r.orphan(page, string(orphans[i])); page.Failed != nil {
+		if r.orphan(page, string(sequence)); page.Failed != nil {
 			return nil
 		}
 	}
