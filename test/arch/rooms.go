@@ -79,7 +79,10 @@ func Rooms() []Room {
 		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
 		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
-		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard"), Foreign: []string{"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram"}},
+		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard", "sink/kafka/records"), Foreign: []string{"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram"}},
+		// How records go over the wire. The compressor of the default codec is our own, the others and all decompression are libraries.
+		{Path: "sink/kafka/records", Own: also(leaves, "sink/kafka/lz4"), Foreign: []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}},
+		{Path: "sink/kafka/lz4"},
 		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
 		{Path: "sink/sinktest", Own: also(leaves, "bridge", "bridge/checkpoint"), Support: true},
 		// A broker and a registry inside the process, for the demo and for tests.
