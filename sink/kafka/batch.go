@@ -2,19 +2,20 @@ package kafka
 
 import (
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/IBM/sarama"
-
 	"ctbridge/bridge/change"
+	"ctbridge/sink/kafka/records"
 )
 
-// batch gathers the records of one partition, with their bytes. It is reused once it is acknowledged, so that a record allocates nothing of its
-// own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that is sent again (KIP-98).
+// batch gathers the records of one partition, as they go over the wire. It is reused once it is acknowledged, so that a record allocates nothing of
+// its own. Sequence numbers count the records of a producer per partition: with them the broker recognises a batch that is sent again (KIP-98).
 type batch struct {
-	records []entry
-	bytes   []byte // of all records, in order
-	headers []header
+	count   int
+	raw     []byte // the records, until the batch is closed
+	parcel  *parcel
+	origins []string
 	tables  []tableRun
 	size    int   // bytes on the wire, before compression, at most
 	counted int64 // bytes counted against the limit (I10)
@@ -22,22 +23,10 @@ type batch struct {
 
 	firstTime, lastTime, now int64 // Unix milliseconds
 
+	packed []byte // room for the next parcel
+
 	tries int       // attempts to send it that failed
 	since time.Time // of the first of them
-}
-
-// entry is one record: how much of the bytes is its key, its value and its headers' values.
-type entry struct {
-	key, value int32 // -1 = nil
-	headers    int32
-	delta      int64 // milliseconds since the batch's first record
-	origin     string
-}
-
-// header is one header; its value's length.
-type header struct {
-	name  string
-	value int32 // -1 = nil
 }
 
 // tableRun is the table of the records from one on.
@@ -78,17 +67,16 @@ func (w *writer) reuse(b *batch) {
 
 func newBatch() *batch { return &batch{size: batchOverhead} }
 
-// Framing of a record batch with its records (KIP-98): the batch itself, then at most that much per record and header.
 const (
-	batchOverhead    = 61
-	recordFraming    = 36
-	headerFraming    = 10
+	batchOverhead    = 61 // of a record batch, beside its records (KIP-98)
 	maxBatchInt      = 1<<31 - 1
 	maxBatchRequests = 4 << 20 // bytes of batches in one request
 )
 
 // wireSize is the most that a record takes in a batch.
-func wireSize(r *change.Record) int { return recordFraming + r.Size() + headerFraming*len(r.Headers) }
+func wireSize(r *change.Record) int {
+	return records.Framing + r.Size() + records.HeaderFraming*len(r.Headers)
+}
 
 // add appends a record of that size on the wire, which counts for so much against the limit.
 func (b *batch) add(r *change.Record, size int, counted int64) {
@@ -96,43 +84,96 @@ func (b *batch) add(r *change.Record, size int, counted int64) {
 	if r.Timestamp.IsZero() {
 		at = b.clock()
 	}
-	if len(b.records) == 0 {
+	if b.count == 0 {
 		b.firstTime, b.lastTime = at, at
 	}
 	b.lastTime = max(b.lastTime, at)
 	if n := len(b.tables); n == 0 || b.tables[n-1].table != r.Table {
-		b.tables = append(b.tables, tableRun{len(b.records), r.Table})
+		b.tables = append(b.tables, tableRun{b.count, r.Table})
 	}
-	b.records = append(b.records, entry{key: b.keep(r.Key), value: b.keep(r.Value), headers: int32(len(r.Headers)), delta: at - b.firstTime, origin: r.Origin})
-	for _, h := range r.Headers {
-		b.headers = append(b.headers, header{h.Name, b.keep(h.Value)})
-	}
+	b.makeRoom(size)
+	b.raw = records.Append(b.raw, b.count, at-b.firstTime, r)
+	b.origins = append(b.origins, r.Origin)
+	b.count++
 	b.size += size
 	b.counted += counted
 }
 
-// keep copies bytes into the batch and returns their length, -1 for nil.
-func (b *batch) keep(from []byte) int32 {
-	if from == nil {
-		return -1
+// makeRoom makes room for so many bytes more: little for the few records of a quiet table, soon enough for a full batch.
+func (b *batch) makeRoom(more int) {
+	n := len(b.raw)
+	switch {
+	case cap(b.raw)-n >= more:
+	case n+more <= fewRecords:
+		b.raw = slices.Grow(b.raw, max(more, min(firstRoom+3*n, fewRecords-n)))
+	default:
+		b.raw = append(borrowRoom(n+more), b.raw...)
 	}
-	if room := cap(b.bytes) - len(b.bytes); room < len(from) {
-		b.bytes = slices.Grow(b.bytes, max(len(from), b.nextRoom()))
-	}
-	b.bytes = append(b.bytes, from...)
-	return int32(len(from))
 }
 
-// nextRoom is how much room the bytes get next: little for the few records of a quiet table, soon enough for a full batch.
-func (b *batch) nextRoom() int {
-	return min(max(firstRoom, 3*len(b.bytes)), sendAt)
+// The room of a batch of few records stays with it; that of a full one passes from batch to batch, because it is needed only until the batch is packed.
+const (
+	firstRoom  = 2 << 10
+	fewRecords = 32 << 10
+	fullBatch  = sendAt + 32<<10
+)
+
+var fullRooms sync.Pool // of *[]byte
+
+func borrowRoom(atLeast int) []byte {
+	if room, ok := fullRooms.Get().(*[]byte); ok && cap(*room) >= atLeast {
+		return (*room)[:0]
+	}
+	return make([]byte, 0, max(atLeast, fullBatch))
 }
 
-const firstRoom = 2 << 10
+// returnRoom takes the room of a full batch back, and gives that of few records. That of unusually large records is not kept.
+func returnRoom(room []byte) []byte {
+	switch {
+	case cap(room) <= fewRecords:
+		return room[:0]
+	case cap(room) <= 3*sendAt:
+		fullRooms.Put(&room)
+	}
+	return nil
+}
+
+// parcel is the records of a closed batch, and what goes over the wire of them once somebody has asked for it.
+type parcel struct {
+	count   int
+	packing sync.Once
+	raw     []byte
+	packed  []byte
+	failed  error
+}
+
+// close gives the batch's parcel. No record may be added from now on.
+func (b *batch) close() *parcel {
+	if b.parcel == nil {
+		b.parcel = &parcel{count: b.count, raw: b.raw, packed: b.packed[:0]}
+		b.raw, b.packed = nil, nil
+	}
+	return b.parcel
+}
+
+// pack compresses the records. Several goroutines may call it, and one that comes late does no harm to the batch's next life.
+func (p *parcel) pack(packers *sync.Pool) error {
+	p.packing.Do(func() {
+		packer := packers.Get().(*records.Packer)
+		defer packers.Put(packer)
+		var packed []byte
+		if packed, p.failed = packer.Pack(p.raw); p.failed != nil {
+			return
+		}
+		p.packed = append(p.packed, packed...)
+		p.raw = returnRoom(p.raw)
+	})
+	return p.failed
+}
 
 // clock gives the time in Unix milliseconds, looking at the clock once in a while.
 func (b *batch) clock() int64 {
-	if b.now == 0 || len(b.records)%32 == 0 {
+	if b.now == 0 || b.count%32 == 0 {
 		b.now = time.Now().UnixMilli()
 	}
 	return b.now
@@ -141,7 +182,7 @@ func (b *batch) clock() int64 {
 // seal ends the batch and returns the sequence number after its last record.
 func (b *batch) seal(sequence int32) int32 {
 	b.first = sequence
-	return nextSequence(sequence, len(b.records))
+	return nextSequence(sequence, b.count)
 }
 
 // nextSequence counts on; after the largest number comes 0.
@@ -157,27 +198,35 @@ func nextSequence(sequence int32, n int) int32 {
 func (b *batch) blamed(err error) owner {
 	out := owner{table: b.tables[0].table}
 	if tooLarge(err) {
-		out.origin = b.records[0].origin // a batch of several was split
+		out.origin = b.origins[0] // a batch of several was split
 	}
 	return out
 }
 
 // split cuts a batch that is too large for the broker in two. The broker took none of its sequence numbers, so that the halves keep them.
-func (b *batch) split() []*batch {
-	middle := len(b.records) / 2
+func (b *batch) split(codec string) ([]*batch, error) {
+	raw, err := records.Unpack(codec, b.parcel.packed)
+	if err != nil {
+		return nil, err
+	}
 	left, right := newBatch(), newBatch()
-	out := &wire{}
-	for i, r := range out.fill(b) {
+	n, middle := 0, b.count/2
+	err = records.Each(raw, func(delta int64, r *change.Record) {
 		half := left
-		if i >= middle {
+		if n >= middle {
 			half = right
 		}
-		half.addWire(r, b.firstTime, owner{b.tableOf(i), b.records[i].origin})
+		r.Table, r.Origin, r.Timestamp = b.tableOf(n), b.origins[n], time.UnixMilli(b.firstTime+delta)
+		half.add(r, wireSize(r), 0)
+		n++
+	})
+	if err != nil {
+		return nil, err
 	}
 	left.first, right.first = b.first, nextSequence(b.first, middle)
-	left.counted, left.size = b.counted/2, b.size/2
-	right.counted, right.size = b.counted-left.counted, b.size-left.size
-	return []*batch{left, right}
+	left.counted = b.counted / 2
+	right.counted = b.counted - left.counted
+	return []*batch{left, right}, nil
 }
 
 func (b *batch) tableOf(record int) change.TableID {
@@ -188,24 +237,15 @@ func (b *batch) tableOf(record int) change.TableID {
 	return b.tables[n].table
 }
 
-// addWire appends a record of another batch.
-func (b *batch) addWire(r *sarama.Record, firstTime int64, o owner) {
-	headers := make([]change.Header, len(r.Headers))
-	for i, h := range r.Headers {
-		headers[i] = change.Header{Name: string(h.Key), Value: h.Value}
-	}
-	at := time.UnixMilli(firstTime).Add(r.TimestampDelta)
-	b.add(&change.Record{Table: o.table, Origin: o.origin, Key: r.Key, Value: r.Value, Headers: headers, Timestamp: at}, 0, 0)
-}
-
-// clear empties the batch. The room of large records is not kept.
+// clear empties the batch, whose parcel is packed if it has one. What large records needed is not kept.
 func (b *batch) clear() {
-	clear(b.records)
-	clear(b.headers)
+	clear(b.origins)
 	clear(b.tables)
-	room := b.bytes[:0]
-	if cap(room) > 3*sendAt {
-		room = nil
+	if p := b.parcel; p != nil {
+		b.raw, b.packed = p.raw, p.packed
 	}
-	*b = batch{records: b.records[:0], bytes: room, headers: b.headers[:0], tables: b.tables[:0], size: batchOverhead}
+	if cap(b.packed) > sendAt {
+		b.packed = nil
+	}
+	*b = batch{raw: returnRoom(b.raw), packed: b.packed[:0], origins: b.origins[:0], tables: b.tables[:0], size: batchOverhead}
 }

@@ -46,7 +46,7 @@ func (w *writer) collect(n *node) ([]*lane, []*batch) {
 
 // next takes the lane's next batch off it, nil when there is none worth sending. w.mu is held.
 func (w *writer) next(l *lane) *batch {
-	if len(l.ready) == 0 && l.open != nil && (w.flushing || l.open.size >= sendAt) {
+	if len(l.ready) == 0 && l.open != nil && w.flushing {
 		w.seal(l)
 	}
 	if len(l.ready) == 0 {
@@ -90,16 +90,19 @@ func (w *writer) produce(n *node, lanes []*lane, sent []*batch) (*sarama.Produce
 	if w.id != "" {
 		request.TransactionalID = &w.id
 	}
-	used := w.fill(request, lanes, sent)
+	for i, l := range lanes {
+		packed, err := w.onWire(sent[i])
+		if err != nil {
+			return nil, err
+		}
+		request.AddBatch(l.topic, l.partition, packed)
+	}
 	type answer struct {
 		response *sarama.ProduceResponse
 		err      error
 	}
 	answers := make(chan answer, 1)
 	err = broker.AsyncProduce(request, func(response *sarama.ProduceResponse, err error) { answers <- answer{response, err} })
-	for _, out := range used { // it is written, or never will be
-		out.release()
-	}
 	if err == nil {
 		a := <-answers
 		err = a.err
@@ -132,9 +135,8 @@ func (w *writer) settle(l *lane, b *batch, err error) bool {
 	case err == nil:
 		w.acknowledged(l, b)
 		return true
-	case tooLarge(err) && len(b.records) > 1:
-		w.putBack(l, b.split()...)
-		return false
+	case tooLarge(err) && b.count > 1:
+		return w.putHalves(l, b, err)
 	case !passes(err) || b.tries > 0 && time.Since(b.since) > w.patience:
 		w.fail(&recordError{topic: l.topic, owner: b.blamed(err), err: err})
 		return true
@@ -150,7 +152,7 @@ func (w *writer) settle(l *lane, b *batch, err error) bool {
 func (w *writer) acknowledged(l *lane, b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.count -= len(b.records)
+	w.count -= b.count
 	w.bytes -= b.counted
 	w.reuse(b)
 	w.rest(l)
@@ -160,6 +162,17 @@ func (w *writer) putBack(l *lane, batches ...*batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.ready = append(batches, l.ready...)
+}
+
+// putHalves makes the halves of a batch that is too large the lane's next ones. It reports whether the batch's fate is final all the same.
+func (w *writer) putHalves(l *lane, b *batch, tooLarge error) bool {
+	halves, err := b.split(w.conf.Compression)
+	if err != nil {
+		w.fail(&recordError{topic: l.topic, owner: b.blamed(tooLarge), err: errors.Join(tooLarge, err)})
+		return true
+	}
+	w.putBack(l, halves...)
+	return false
 }
 
 // retry waits, looks for the leaders of the lanes again and queues them.

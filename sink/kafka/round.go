@@ -17,6 +17,9 @@ func (w *writer) addLater(l *lane, r *change.Record, size int, counted int64) {
 		w.later = append(w.later, l)
 	}
 	if n == 0 || l.later[n-1].size+size > w.conf.MaxMessageBytes || l.later[n-1].size >= sendAt {
+		if n > 0 {
+			w.packAhead(l.later[n-1])
+		}
 		l.later = append(l.later, w.newBatch())
 	}
 	l.later[len(l.later)-1].add(r, size, counted)
@@ -34,10 +37,13 @@ func (w *writer) join() {
 			l.open = b
 		}
 		l.later = l.later[:0]
-		w.mark(l)
-		if len(l.ready) > 0 || l.open.size >= sendAt {
+		switch {
+		case l.open.size >= sendAt:
+			w.close(l)
+		case len(l.ready) > 0:
 			w.queue(l)
 		}
+		w.mark(l)
 	}
 	w.count, w.behind, w.divided, w.later = w.count+w.behind, 0, false, w.later[:0]
 	w.mu.Unlock()

@@ -78,48 +78,6 @@ func TestCase74_PartitionWithoutKey(t *testing.T) {
 	}
 }
 
-// A reused batch holds nothing of the one before, and a record costs no memory of its own.
-func TestBatchesAreClean(t *testing.T) {
-	full := &change.Record{Table: change.TableID{Name: "x"}, Key: []byte("k"), Value: []byte("v"), Timestamp: time.UnixMilli(1000)}
-	b := newBatch()
-	for range 100 {
-		b.add(full, wireSize(full), 100)
-	}
-	if next := b.seal(7); next != 107 || b.first != 7 || len(b.records) != 100 || b.counted != 10_000 || b.firstTime != 1000 {
-		t.Fatalf("batch %+v, next %d", b, next)
-	}
-	b.clear()
-	if b.size != batchOverhead || b.counted != 0 || b.first != 0 || b.tries != 0 || len(b.records)+len(b.bytes)+len(b.headers)+len(b.tables) != 0 {
-		t.Errorf("left over: %+v", b)
-	}
-	b = newBatch()
-	b.records, b.bytes = make([]entry, 0, 2000), make([]byte, 0, 4000)
-	if allocs := testing.AllocsPerRun(1000, func() { b.add(full, 100, 100) }); allocs > 0 {
-		t.Errorf("%v allocations per record", allocs)
-	}
-}
-
-func TestTimestampsOfABatch(t *testing.T) {
-	t.Parallel()
-	b := newBatch()
-	before := time.Now().UnixMilli()
-	for i := range 40 {
-		r := &change.Record{Value: []byte("v")}
-		if i == 0 {
-			r.Timestamp = time.UnixMilli(before + 60_000)
-		}
-		b.add(r, 10, 10)
-	}
-	for i, r := range new(wire).fill(b)[1:] {
-		if at := b.firstTime + r.TimestampDelta.Milliseconds(); at < before || at > before+10_000 {
-			t.Errorf("record %d is from %d, sent at %d", i+1, at, before)
-		}
-	}
-	if b.firstTime != before+60_000 || b.lastTime != b.firstTime {
-		t.Errorf("first %d, last %d", b.firstTime, b.lastTime)
-	}
-}
-
 func TestSequenceNumbersBeginAgain(t *testing.T) {
 	t.Parallel()
 	const most = 1<<31 - 1
@@ -132,57 +90,6 @@ func TestSequenceNumbersBeginAgain(t *testing.T) {
 			t.Errorf("%d after %d: %d, want %d", tt.n, tt.from, got, tt.want)
 		}
 	}
-}
-
-// The halves of a batch hold what the whole did, with the sequence numbers that the whole would have used.
-func TestBatchSplits(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		b := newBatch()
-		n := rapid.IntRange(2, 50).Draw(t, "records")
-		var want []string
-		for i := range n {
-			r := &change.Record{Table: change.TableID{Name: fmt.Sprint(i / 3)}, Origin: fmt.Sprint(i), Key: fmt.Append(nil, i), Timestamp: time.UnixMilli(int64(1000 + i))}
-			for range i % 3 {
-				r.Headers = append(r.Headers, change.Header{Name: fmt.Sprint("h", i), Value: r.Key}, change.Header{Name: "none"})
-			}
-			if i%4 > 0 {
-				r.Value = fmt.Append(nil, "value ", i)[:7*(i%4-1)/2]
-			}
-			b.add(r, 50, 70)
-			want = append(want, seen(r.Key, r.Value, r.Headers, r.Timestamp, r.Table, r.Origin))
-		}
-		first := rapid.Int32Range(0, 1<<31-1).Draw(t, "first")
-		b.seal(first)
-		var got []string
-		var counted int64
-		next := first
-		for _, half := range b.split() {
-			if half.first != next || len(half.records) == 0 {
-				t.Fatalf("half from %d with %d records, want from %d", half.first, len(half.records), next)
-			}
-			for i, r := range new(wire).fill(half) {
-				var headers []change.Header
-				for _, h := range r.Headers {
-					headers = append(headers, change.Header{Name: string(h.Key), Value: h.Value})
-				}
-				got = append(got, seen(r.Key, r.Value, headers, time.UnixMilli(half.firstTime).Add(r.TimestampDelta), half.tableOf(i), half.records[i].origin))
-				if r.OffsetDelta != int64(i) {
-					t.Fatalf("offset %d at %d", r.OffsetDelta, i)
-				}
-			}
-			next = nextSequence(next, len(half.records))
-			counted += half.counted
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) || counted != int64(70*n) {
-			t.Fatalf("halves hold %v, counted %d", got, counted)
-		}
-	})
-}
-
-// seen is all that there is to a record, nil told from empty.
-func seen(key, value []byte, headers []change.Header, at time.Time, table change.TableID, origin string) string {
-	return fmt.Sprintf("%#v %#v %#v %d %s %s", key, value, headers, at.UnixMilli(), table, origin)
 }
 
 func TestClassesOfErrors(t *testing.T) {

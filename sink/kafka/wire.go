@@ -1,88 +1,53 @@
 package kafka
 
 import (
-	"sync"
+	"fmt"
+	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/IBM/sarama"
 )
 
-// wire holds batches as the client sends them, for as long as it takes to write a request.
-type wire struct {
-	records []sarama.Record
-	list    []*sarama.Record
-	headers []sarama.RecordHeader
-	named   []*sarama.RecordHeader
-}
-
-var wires = sync.Pool{New: func() any { return new(wire) }}
-
-// fill fills a request with the batches of so many lanes. The wires are needed until it has been written.
-func (w *writer) fill(request *sarama.ProduceRequest, lanes []*lane, sent []*batch) (used []*wire) {
-	for i, l := range lanes {
-		out := wires.Get().(*wire)
-		request.AddBatch(l.topic, l.partition, w.onWire(sent[i], out))
-		used = append(used, out)
-	}
-	return used
-}
-
 // onWire gives a batch as the client sends it. It is the same however often it is sent.
-func (w *writer) onWire(b *batch, out *wire) *sarama.RecordBatch {
-	return &sarama.RecordBatch{
-		Version: 2, Codec: compressions[w.conf.Compression], CompressionLevel: sarama.CompressionLevelDefault,
+func (w *writer) onWire(b *batch) (*sarama.RecordBatch, error) {
+	p := b.close()
+	if err := p.pack(&w.packers); err != nil {
+		return nil, err
+	}
+	if p.count != b.count { // it must never be: such a record would be lost (I1)
+		return nil, fmt.Errorf("a batch of %d records has %d packed", b.count, p.count)
+	}
+	out := &sarama.RecordBatch{
+		Version: 2, Codec: compressions[w.conf.Compression],
 		FirstTimestamp: time.UnixMilli(b.firstTime), MaxTimestamp: time.UnixMilli(b.lastTime),
 		ProducerID: w.producerID, ProducerEpoch: w.epoch, FirstSequence: b.first,
-		LastOffsetDelta: int32(len(b.records) - 1), IsTransactional: w.id != "", Records: out.fill(b),
+		LastOffsetDelta: int32(b.count - 1), IsTransactional: w.id != "", Records: w.blanks(b.count),
 	}
+	setPacked(out, p.packed)
+	return out, nil
 }
 
-// fill gives the records of a batch. They point into its bytes.
-func (o *wire) fill(b *batch) []*sarama.Record {
-	n := len(b.records)
-	if cap(o.records) < n {
-		o.records, o.list = make([]sarama.Record, n), make([]*sarama.Record, n)
+// blanks gives so many records, of which the client only takes the number.
+func (w *writer) blanks(n int) []*sarama.Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.blank) < n {
+		w.blank = make([]*sarama.Record, 2*n)
 	}
-	o.records, o.list = o.records[:n], o.list[:n]
-	o.makeHeaders(b)
-	bytes, named := b.bytes, o.named
-	take := func(size int32) (out []byte) {
-		if size >= 0 {
-			out, bytes = bytes[:size:size], bytes[size:]
-		}
-		return out
-	}
-	headers := 0
-	for i := range b.records {
-		e := &b.records[i]
-		r := &o.records[i]
-		*r = sarama.Record{Key: take(e.key), Value: take(e.value), OffsetDelta: int64(i), TimestampDelta: time.Duration(e.delta) * time.Millisecond}
-		if e.headers > 0 {
-			r.Headers, named = named[:e.headers:e.headers], named[e.headers:]
-			for _, h := range r.Headers {
-				h.Key, h.Value = []byte(b.headers[headers].name), take(b.headers[headers].value)
-				headers++
-			}
-		}
-		o.list[i] = r
-	}
-	return o.list
+	return w.blank[:n]
 }
 
-func (o *wire) makeHeaders(b *batch) {
-	n := len(b.headers)
-	if cap(o.headers) < n {
-		o.headers, o.named = make([]sarama.RecordHeader, n), make([]*sarama.RecordHeader, n)
+// packedRecords is where the client keeps the records of a batch that it has compressed. What stands there it sends as it is. It has no call to set it; without that, each
+// record of ours would be made one of its own, measured, written, compressed into memory that is thrown away, and copied, which takes more time than to encode the row.
+var packedRecords = func() uintptr {
+	field, found := reflect.TypeFor[sarama.RecordBatch]().FieldByName("compressedRecords")
+	if !found || field.Type != reflect.TypeFor[[]byte]() {
+		panic("this release of the Kafka client keeps the records of a batch elsewhere: see sink/kafka/wire.go")
 	}
-	o.headers, o.named = o.headers[:n], o.named[:n]
-	for i := range o.headers {
-		o.named[i] = &o.headers[i]
-	}
-}
+	return field.Offset
+}()
 
-// release gives the memory to the next request.
-func (o *wire) release() {
-	clear(o.records)
-	clear(o.headers)
-	wires.Put(o)
+func setPacked(batch *sarama.RecordBatch, packed []byte) {
+	*(*[]byte)(unsafe.Add(unsafe.Pointer(batch), packedRecords)) = packed
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"ctbridge/bridge/change"
+	"ctbridge/sink/kafka/records"
 )
 
 // writer is the producer: idempotent, acks of all in-sync replicas (I1), order kept per partition (I4), and with a transactional id also
@@ -28,7 +29,8 @@ type writer struct {
 	producerID int64
 	epoch      int16
 
-	topics map[string][]*lane // only the caller's goroutine touches it
+	topics  map[string][]*lane // only the caller's goroutine touches it
+	packers sync.Pool          // of *records.Packer
 
 	mu       sync.Mutex
 	nodes    map[int32]*node
@@ -36,8 +38,9 @@ type writer struct {
 	added    []*lane // lanes that take part in the open transaction
 	flushing bool
 	spare    []*batch
-	count    int   // records not acknowledged
-	bytes    int64 // what they take, and those of the next round (I10)
+	blank    []*sarama.Record // see blanks
+	count    int              // records not acknowledged
+	bytes    int64            // what they take, and those of the next round (I10)
 	failed   error
 	running  sync.WaitGroup
 	changed  chan struct{} // holds a token when something changed since the writing goroutine looked
@@ -79,6 +82,7 @@ func (s *session) newWriter(transactionalID string, patience time.Duration) *wri
 	return &writer{
 		conf: s.conf, client: s.client, line: s.line, id: transactionalID, hash: hashes[s.conf.Partitioner], patience: patience,
 		topics: map[string][]*lane{}, nodes: map[int32]*node{}, changed: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
+		packers: sync.Pool{New: func() any { return records.NewPacker(s.conf.Compression) }},
 	}
 }
 
@@ -133,8 +137,7 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 		return nil
 	}
 	if l.open != nil && l.open.size+size > w.conf.MaxMessageBytes {
-		w.seal(l)
-		w.queue(l)
+		w.close(l)
 	}
 	if l.open == nil {
 		l.open = w.newBatch()
@@ -143,7 +146,7 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 	l.open.add(r, size, counted)
 	w.count++
 	if l.open.size >= sendAt {
-		w.queue(l)
+		w.close(l)
 	}
 	return nil
 }
@@ -225,18 +228,33 @@ func (w *writer) mark(l *lane) {
 func (w *writer) rest(l *lane) {
 	l.busy = false
 	switch {
-	case len(l.ready) > 0 || l.open != nil && (w.flushing || l.open.size >= sendAt):
+	case len(l.ready) > 0 || l.open != nil && w.flushing:
 		w.queue(l)
 	case l.open != nil:
 		w.mark(l)
 	}
 }
 
-// seal closes the open batch of a lane. w.mu is held.
+// close ends the open batch of a lane, which is full. w.mu is held.
+func (w *writer) close(l *lane) {
+	w.packAhead(l.open)
+	w.seal(l)
+	w.queue(l)
+}
+
+// seal takes the open batch from a lane: no record is added to it from now on. w.mu is held.
 func (w *writer) seal(l *lane) {
 	l.sequence = l.open.seal(l.sequence)
 	l.ready = append(l.ready, l.open)
 	l.open = nil
+}
+
+// packAhead packs a batch that may have to wait for its turn. w.mu is held.
+func (w *writer) packAhead(b *batch) {
+	p := b.close()
+	if w.failed == nil {
+		w.running.Go(func() { p.pack(&w.packers) }) // who sends it meets its error
+	}
 }
 
 // queue makes a lane wait for its broker, and the broker work. w.mu is held.
