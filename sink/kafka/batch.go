@@ -47,14 +47,17 @@ const recordOverhead = 48
 // spareBatches is how many batches a writer keeps for later.
 const spareBatches = 32
 
-// newBatch gives an empty batch. w.mu is held.
-func (w *writer) newBatch() *batch {
+// newBatch gives an empty batch, with room for many records if the lane's last one had many. w.mu is held.
+func (w *writer) newBatch(l *lane) *batch {
+	b := newBatch()
 	if n := len(w.spare); n > 0 {
-		b := w.spare[n-1]
+		b = w.spare[n-1]
 		w.spare = w.spare[:n-1]
-		return b
 	}
-	return newBatch()
+	if l.many && cap(b.raw) < fullBatch {
+		b.raw = borrowRoom(fullBatch)
+	}
+	return b
 }
 
 // reuse takes a batch back whose records are acknowledged. w.mu is held.

@@ -19,8 +19,9 @@ func (w *writer) addLater(l *lane, r *change.Record, size int, counted int64) {
 	if n == 0 || l.later[n-1].size+size > w.conf.MaxMessageBytes || l.later[n-1].size >= sendAt {
 		if n > 0 {
 			w.packAhead(l.later[n-1])
+			l.many = true
 		}
-		l.later = append(l.later, w.newBatch())
+		l.later = append(l.later, w.newBatch(l))
 	}
 	l.later[len(l.later)-1].add(r, size, counted)
 	w.behind++

@@ -61,6 +61,7 @@ type lane struct {
 	ready     []*batch // sealed, in order
 	later     []*batch // of the next round, not sealed
 	busy      bool     // in a node's queue, or a batch is on its way
+	many      bool     // its last batch had many records
 	dirty     bool     // in the writer's list of lanes to flush
 	added     bool     // takes part in the open transaction
 }
@@ -140,7 +141,7 @@ func (w *writer) write(ctx context.Context, r *change.Record) error {
 		w.close(l)
 	}
 	if l.open == nil {
-		l.open = w.newBatch()
+		l.open = w.newBatch(l)
 	}
 	w.mark(l)
 	l.open.add(r, size, counted)
@@ -245,6 +246,7 @@ func (w *writer) close(l *lane) {
 // seal takes the open batch from a lane: no record is added to it from now on. w.mu is held.
 func (w *writer) seal(l *lane) {
 	l.sequence = l.open.seal(l.sequence)
+	l.many = l.open.size > fewRecords
 	l.ready = append(l.ready, l.open)
 	l.open = nil
 }
