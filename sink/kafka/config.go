@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -42,6 +43,8 @@ type Config struct {
 	OpenTimeout        time.Duration // for connecting, fencing and reading the checkpoint; default 30 s
 	DialTimeout        time.Duration // for one connection with its TLS handshake; default 10 s
 	RequestTimeout     time.Duration // for one request; default 30 s
+
+	Log *slog.Logger // tells of records that Kafka does not take for a while; nil = nobody is told
 }
 
 // TopicSettings is what a topic gets when it is created.
@@ -81,6 +84,9 @@ func (c Config) withDefaults() Config {
 	def(&c.OpenTimeout, 30*time.Second)
 	def(&c.DialTimeout, 10*time.Second)
 	def(&c.RequestTimeout, 30*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	if c.CreateTopics == nil {
 		yes := true
 		c.CreateTopics = &yes

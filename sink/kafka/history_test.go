@@ -1,10 +1,13 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,6 +189,28 @@ func TestPassingErrors(t *testing.T) {
 				t.Error("no fault was injected")
 			}
 		})
+	}
+}
+
+// While a partition takes nothing the log says so, once, and what was published arrives afterwards.
+func TestRefusalIsTold(t *testing.T) {
+	t.Parallel()
+	servers := broker(t)
+	var log bytes.Buffer // written by one goroutine, and read when that has nothing more to send
+	c := kafka.Config{Brokers: servers.Brokers(), Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := transactional(t, c, "task.0", "checkpoint")
+	open(t, s)
+	commit(t, s, record("parcel", "k", "1"))
+	if log.Len() > 0 {
+		t.Errorf("told without need: %s", log.String())
+	}
+	servers.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "parcel", Err: kerr.NotEnoughReplicas, Count: 9})
+	commit(t, s, record("parcel", "k", "2"))
+	if got := log.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "topic=parcel") || !strings.Contains(got, "fewer in-sync replicas") {
+		t.Errorf("the log says: %s", got)
+	}
+	if got := len(await(t, c, "parcel", 2)); got != 2 {
+		t.Errorf("readers see %d records, want 2", got)
 	}
 }
 

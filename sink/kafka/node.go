@@ -71,8 +71,24 @@ func (w *writer) send(n *node, lanes []*lane, sent []*batch) {
 	}
 	w.wake()
 	if len(again) > 0 {
+		w.tell(again, tries, outcome(response, again[0], err))
 		w.retry(again, tries)
 	}
+}
+
+// A batch was sent for a second or two when it is told of, and then again every minute.
+const (
+	triesUntold = 7
+	triesToTell = 60
+)
+
+// tell logs that partitions do not take what is sent to them: until patience is over nothing else would.
+func (w *writer) tell(lanes []*lane, tries int, err error) {
+	if tries < triesUntold || (tries-triesUntold)%triesToTell > 0 {
+		return
+	}
+	w.conf.Log.Warn("Kafka does not take records, sending them again", "topic", lanes[0].topic, "partition", lanes[0].partition, "partitions", len(lanes), "error", err,
+		"attempts", tries, "for_at_most", w.patience)
 }
 
 func (w *writer) produce(n *node, lanes []*lane, sent []*batch) (*sarama.ProduceResponse, error) {

@@ -38,7 +38,7 @@ func (l *line) build(t *config.Task, shard checkpoint.Shard, m *metrics.Metrics,
 	if l.engine, err = openEngine(&t.Source); err != nil {
 		return err
 	}
-	if l.sink, err = newSink(t, shard); err != nil {
+	if l.sink, err = newSink(t, shard, log); err != nil {
 		return err
 	}
 	if may != nil {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"ctbridge/bridge"
@@ -51,13 +52,14 @@ func topicSettings(t config.Topic) kafka.TopicSettings {
 }
 
 // newSink builds the sink of a shard for the task's delivery.
-func newSink(t *config.Task, shard checkpoint.Shard) (sink, error) {
+func newSink(t *config.Task, shard checkpoint.Shard, log *slog.Logger) (sink, error) {
 	c, err := KafkaConfig(&t.Kafka)
 	if err != nil {
 		return nil, err
 	}
 	c.MaxLetterBytes = t.LetterBytes()
 	c.MaxInFlightBytes = int64(t.Memory.MaxBytes) / 2
+	c.Log = log
 	if t.Delivery == config.ExactlyOnce {
 		return made(kafka.NewShard(c, t.Name, shard, t.Checkpoint.Topic))
 	}
