@@ -9,14 +9,14 @@ import (
 	"ctbridge/bridge/fault"
 )
 
-// fetch reads the cursor's pages in the background, one after the other: while the events of one are used, the next waits and the one after it is read.
+// fetch reads the cursor's pages in the background, one after the other, so many ahead of those that were taken.
 func (m *Merge) fetch(c *cursor) {
-	pages := make(chan pageResult, 1)
-	c.next = pages
+	pages, ahead := make(chan pageResult, m.ahead), make(chan struct{}, m.ahead)
+	c.next, c.ahead = pages, ahead
 	read, first := c.reading, c.page == nil
 	m.work.Go(func() {
 		defer close(pages)
-		for on := true; on; first = false {
+		for on := true; on && deliver(m.ctx, ahead, struct{}{}); first = false {
 			result := m.readInTurn(read, first)
 			if on = result.err == nil && result.page.goesOn(); on {
 				read.after = result.page.end(read.after)
@@ -29,9 +29,9 @@ func (m *Merge) fetch(c *cursor) {
 }
 
 // deliver and arrives report whether it came to that before the context ended.
-func deliver(ctx context.Context, to chan<- pageResult, result pageResult) bool {
+func deliver[T any](ctx context.Context, to chan<- T, what T) bool {
 	select {
-	case to <- result:
+	case to <- what:
 		return true
 	case <-ctx.Done():
 		return false
@@ -47,52 +47,62 @@ func arrives(ctx context.Context, moment <-chan struct{}) bool {
 	}
 }
 
-// nextPage waits for a cursor's next page.
+// nextPage waits for a cursor's next page and its proof. Whoever uses the events is told before, once.
 func (m *Merge) nextPage(c *cursor) pageResult {
-	if len(c.next) == 0 && m.Waits != nil {
-		if err := m.Waits(); err != nil {
-			return pageResult{err: err, ends: true}
-		}
+	there := len(c.next) > 0
+	if err := m.wait(there); err != nil {
+		return pageResult{err: err, ends: true}
 	}
-	if result, more := <-c.next; more {
+	result, more := <-c.next
+	if !more {
+		return pageResult{err: cmp.Or(m.ctx.Err(), errNoPage)}
+	}
+	<-c.ahead
+	if result.proof == nil {
 		return result
 	}
-	return pageResult{err: cmp.Or(m.ctx.Err(), errNoPage)}
+	if err := m.wait(!there || result.proof.there()); err != nil {
+		return pageResult{err: err, ends: true}
+	}
+	if err := result.proof.await(m.ctx); err != nil {
+		return pageResult{err: err}
+	}
+	return result
+}
+
+func (m *Merge) wait(there bool) error {
+	if there || m.Waits == nil {
+		return nil
+	}
+	return m.Waits()
 }
 
 var errNoPage = errors.New("no page follows")
 
 // readInTurn reads one page when few enough others are being read.
 func (m *Merge) readInTurn(r reading, first bool) pageResult {
-	select {
-	case m.poller.slots <- struct{}{}:
-		defer func() { <-m.poller.slots }()
-		return m.read(r, first)
-	case <-m.ctx.Done():
+	if !m.takeSlot() {
 		return pageResult{err: m.ctx.Err()}
 	}
+	defer m.leaveSlot()
+	return m.read(r, first)
 }
 
-// read reads one page. That it was read under the captured structure is asked here, but for first pages: start asks for all of those.
+// read reads one page. That it was read under the captured structure is asked from here on, but for first pages: start asks for all of those.
 func (m *Merge) read(r reading, first bool) pageResult {
 	page, err := m.poller.layout.Page(m.ctx, r.captured, r.after, r.upto, m.poller.options.PageRows)
-	if first || err != nil && fault.ClassOf(err) != fault.Table {
-		return pageResult{page: page, err: err}
+	result := pageResult{page: page, err: err}
+	if !first && (err == nil || fault.ClassOf(err) == fault.Table) {
+		result.proof = m.prove(r.captured)
 	}
-	changed, failed := m.poller.layout.Changed(m.ctx, []*Captured{r.captured})
-	switch {
-	case failed != nil:
-		return pageResult{err: failed}
-	case changed[0]:
-		return pageResult{err: &Restructured{r.captured.Changes}}
-	}
-	return pageResult{page: page, err: err}
+	return result
 }
 
 type pageResult struct {
-	page *Page
-	err  error
-	ends bool // the error is none of the table
+	page  *Page
+	err   error
+	proof *proof // that its structure is the captured one; nil = it is asked for elsewhere
+	ends  bool   // the error is none of the table
 }
 
 // cursor is one table being read.
@@ -102,6 +112,7 @@ type cursor struct {
 	page  *Page
 	at    int
 	next  chan pageResult
+	ahead chan struct{} // holds a token for every page that is read or waits
 }
 
 func (c *cursor) event() *change.Event { return &c.page.Events[c.at] }

@@ -11,7 +11,7 @@ import (
 )
 
 // Merge reads the tables of a window and gives their events in position order (I4). While the events of one page of a table are used, its
-// next pages are read. Next belongs to one goroutine.
+// next ones are read. Next belongs to one goroutine.
 type Merge struct {
 	poller *Poller
 	cancel context.CancelFunc
@@ -29,6 +29,8 @@ type Merge struct {
 	// Kept gives an event that is still used after the next one was asked for, nil for none. nil = there never is one.
 	Kept   func() *change.Event
 	pages  int
+	ahead  int // pages of a table that are read before they are asked for
+	proofs proofs
 	begun  chan struct{} // closed when every table has its first page: reading ahead must not hold up those
 	begin  func()
 	spent  []*Page                            // used up in the last call of Next: their last events may still be in use
@@ -41,10 +43,8 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	m := &Merge{poller: p, ctx: ctx, cancel: cancel, skips: make(map[change.TableID]map[string]int), passed: make(map[change.TableID]change.Position)}
 	m.begun = make(chan struct{})
 	m.begin = sync.OnceFunc(func() { close(m.begun) })
-	share := DefaultPageBytes
-	if n := len(w.readings); n > 0 && p.options.MaxBytes > 0 {
-		share = min(share, p.options.MaxBytes/(pagesAhead*n))
-	}
+	var share int
+	m.ahead, share = p.options.share(len(w.readings))
 	for i := range w.readings {
 		for r := &w.readings[i]; r != nil; r = r.then {
 			r.captured.PageBytes, r.captured.KeepBad = max(share, minPageBytes), p.options.KeepBad
@@ -56,10 +56,23 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 	return m
 }
 
-const minPageBytes = 16 << 10
+// A page is at least so large, however many tables share the memory, and where pages of three to a table would be small, there are two to a table.
+const (
+	minPageBytes   = 16 << 10
+	smallPageBytes = 256 << 10
+)
 
-// pagesAhead is how many pages of a table are in memory at the same time: one in use, one that waits, one that is read.
-const pagesAhead = 3
+// share divides the memory among the pages of so many tables. Of each one is in use, one waits and one is read. Many tables do without the one
+// that waits, because there is always another table to read: their pages are larger by half, and fewer.
+func (o Options) share(tables int) (ahead, pageBytes int) {
+	if o.MaxBytes <= 0 || tables == 0 {
+		return 2, DefaultPageBytes
+	}
+	if pageBytes = o.MaxBytes / (3 * tables); pageBytes < smallPageBytes {
+		return 1, o.MaxBytes / (2 * tables)
+	}
+	return 2, min(pageBytes, DefaultPageBytes)
+}
 
 // start waits for the first page of every table and then asks the catalog once for all of them whether they were read under the structures
 // that they were captured with.

@@ -14,7 +14,7 @@ func TestMergeTellsThatItWaits(t *testing.T) {
 	t.Parallel()
 	m := newMemory("a")
 	m.show("a", 1, 2, 3, 4, 5)
-	r := newReader(m, newClock(), source.Options{PageRows: 2})
+	r := newReader(m, newClock(), source.Options{PageRows: 2, Parallel: 2}) // one reads ahead and is held up, one proves
 	m.hold = make(chan struct{})
 	events := r.poller.Read(t.Context(), r.poll(t))
 	defer events.Close()

@@ -151,7 +151,7 @@ func (l *Layout) capture(c candidate, relations map[change.TableID]*source.Relat
 	if err != nil {
 		return nil, err
 	}
-	p := &physical{candidate: c, changes: changes, base: relations[c.base], headers: h, columns: columns, signature: signature(changes, relations[c.base])}
+	p := &physical{candidate: c, changes: changes, base: relations[c.base], headers: h, columns: columns}
 	return l.read(p, change.NewTable(c.base, 1, columns), p.memo())
 }
 

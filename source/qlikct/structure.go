@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"ctbridge/bridge/change"
 	"ctbridge/bridge/fault"
@@ -17,7 +18,6 @@ type physical struct {
 	base      *source.Relation // nil where the catalog has none
 	headers   *headers
 	columns   []change.Column // data columns
-	signature string
 }
 
 // memo is what must be known of a structure to read its rows after the table was changed: change masks number the columns that the table had
@@ -131,15 +131,17 @@ func (l *Layout) Under(t *source.Captured, earlier *change.Table, encoded []byte
 	return l.read(readerOf(t).physical, earlier, m)
 }
 
-// signature is the text of everything in the catalog that a capture depends on.
-func signature(changes, base *source.Relation) string {
-	text := func(r *source.Relation) string {
-		if r == nil {
-			return "none"
-		}
-		return fmt.Sprintf("%s %q %+v %v", r.ID, r.Identity, r.Columns, r.ColumnIDs)
+// describes tells that the catalog says of the tables what it said when they were captured.
+func (p *physical) describes(changes, base *source.Relation) bool {
+	return sameRelation(p.changes, changes) && sameRelation(p.base, base)
+}
+
+// sameRelation compares everything that a capture depends on. It is asked for every page of a table, so that it makes no text of it.
+func sameRelation(a, b *source.Relation) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	return text(changes) + "\n" + text(base)
+	return a.ID == b.ID && a.Identity == b.Identity && slices.Equal(a.Columns, b.Columns) && slices.Equal(a.ColumnIDs, b.ColumnIDs)
 }
 
 // Changed describes the tables again and compares.
@@ -155,7 +157,7 @@ func (l *Layout) Changed(ctx context.Context, tables []*source.Captured) ([]bool
 	out := make([]bool, len(tables))
 	for i, c := range candidates {
 		changes := relations[c.changes]
-		out[i] = changes == nil || signature(changes, relations[c.base]) != readerOf(tables[i]).physical.signature
+		out[i] = changes == nil || !readerOf(tables[i]).physical.describes(changes, relations[c.base])
 	}
 	return out, nil
 }
