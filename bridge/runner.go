@@ -90,6 +90,14 @@ type Source interface {
 	Recall(memory []byte) error
 }
 
+// Settling is a source whose rows become readable when they have been there for a while.
+type Settling interface {
+	// Glance begins that while for what is there now, of those tables. It is called before the first poll, if at all.
+	Glance(ctx context.Context, of func(change.TableID) bool) error
+	// Due is how long it takes until the next rows become readable, 0 where that is not known.
+	Due() time.Duration
+}
+
 // Runner moves changes from a source to a sink.
 type Runner struct {
 	options Options
@@ -207,13 +215,14 @@ func (r *Runner) session(ctx context.Context) (moved bool, err error) {
 			return moved, err
 		}
 		if !progress.more && !loaded {
-			r.rest(ctx, jitter(r.options.PollInterval))
+			r.rest(ctx, r.pause())
 		}
 	}
 }
 
 // open loads the checkpoint from durable truth and forgets everything else (I11).
 func (r *Runner) open(ctx context.Context) error {
+	defer r.glance(ctx)()
 	entries, err := r.sink.Open(ctx)
 	r.options.Observer.SinkReachable(err)
 	if err != nil {

@@ -78,14 +78,29 @@ func (h *horizon) advance(ctx context.Context, newest change.Position) (change.P
 	return h.upto, nil
 }
 
-func (h *horizon) note(newest change.Position, fence Fence) {
+func (h *horizon) note(newest change.Position, fence Fence) { h.noteAt(newest, fence, h.now()) }
+
+func (h *horizon) noteAt(newest change.Position, fence Fence, at time.Time) {
 	last := h.upto
 	if n := len(h.marks); n > 0 {
 		last = h.marks[n-1].position
 	}
 	if newest > last {
-		h.marks = append(h.marks, mark{position: newest, at: h.now(), next: fence.Next})
+		h.marks = append(h.marks, mark{position: newest, at: at, next: fence.Next})
 	}
+}
+
+// settles tells whether settle alone may release marks.
+func (h *horizon) settles() bool {
+	return h.options.Settle > 0 && (h.options.Policy == PolicyAuto || h.options.Policy == PolicySettle)
+}
+
+// due is how long it takes until the oldest mark has been there for settle; 0 where none is, or where something else holds it.
+func (h *horizon) due() time.Duration {
+	if !h.settles() || len(h.marks) == 0 {
+		return 0
+	}
+	return max(0, h.options.Settle-h.now().Sub(h.marks[0].at))
 }
 
 // fence asks the engine only where the policy wants it. Read after the detection: a writer whose row the detection could have

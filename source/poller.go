@@ -37,6 +37,7 @@ type Poller struct {
 	checkCost time.Duration            // of one look-back check, about
 	watched   map[change.TableID]watch // what the last poll saw
 	slots     chan struct{}            // bounds parallel page reads
+	glanced   *glance                  // nil once a poll has used it, and without one
 }
 
 // NewPoller builds a poller. It does not talk to the database.
@@ -143,6 +144,7 @@ func (p *Poller) Poll(ctx context.Context, tables []Progress) (*Window, error) {
 		return nil, err
 	}
 	w := &Window{Newest: newest, Bounded: bounded}
+	p.recollect(tables)
 	p.takeTurns(tables)
 	if err := p.limit(ctx, w, tables, bound, bounded); err != nil {
 		return nil, err
