@@ -129,26 +129,3 @@ func (c *cursor) skipPublished() {
 		c.at++
 	}
 }
-
-// cursors is a heap by the position of each cursor's event.
-type cursors []*cursor
-
-func (h cursors) Len() int { return len(h) }
-
-func (h cursors) Less(i, j int) bool {
-	a, b := h[i].event().Position, h[j].event().Position
-	return a < b || a == b && h[i].order < h[j].order
-}
-
-func (h cursors) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push adds a cursor, for package heap.
-func (h *cursors) Push(x any) { *h = append(*h, x.(*cursor)) }
-
-// Pop takes the last cursor, for package heap.
-func (h *cursors) Pop() any {
-	old := *h
-	c := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return c
-}

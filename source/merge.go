@@ -1,7 +1,6 @@
 package source
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"sync"
@@ -17,7 +16,8 @@ type Merge struct {
 	cancel context.CancelFunc
 	ctx    context.Context
 	work   sync.WaitGroup
-	heads  cursors
+	begins []*cursor // those whose first pages are not there yet
+	heads  heads
 	last   *cursor // the cursor whose event was given last: it moves on at the next call
 	failed []*change.TableError
 	skips  map[change.TableID]map[string]int
@@ -51,7 +51,7 @@ func (p *Poller) Read(ctx context.Context, w *Window) *Merge {
 		}
 		c := &cursor{reading: w.readings[i], order: i}
 		m.fetch(c)
-		m.heads = append(m.heads, c)
+		m.begins = append(m.begins, c)
 	}
 	return m
 }
@@ -77,8 +77,8 @@ func (o Options) share(tables int) (ahead, pageBytes int) {
 // start waits for the first page of every table and then asks the catalog once for all of them whether they were read under the structures
 // that they were captured with.
 func (m *Merge) start() error {
-	waiting := m.heads
-	m.heads = nil
+	waiting := m.begins
+	m.begins = nil
 	first := make([]pageResult, len(waiting))
 	tables := make([]*Captured, len(waiting))
 	for i, c := range waiting {
@@ -124,7 +124,7 @@ func (m *Merge) Next() (*change.Event, error) {
 		m.last = &cursor{}
 		return nil, nil
 	}
-	m.last = m.heads[0]
+	m.last = m.heads[0].cursor
 	return m.last.event(), nil
 }
 
@@ -144,10 +144,10 @@ func (m *Merge) move() error {
 	c := m.last
 	c.at++
 	if c.skipPublished(); c.at < len(c.page.Events) {
-		heap.Fix(&m.heads, 0)
+		m.heads.moved()
 		return nil
 	}
-	heap.Pop(&m.heads)
+	m.heads.drop(0)
 	m.spent = append(m.spent, c.page)
 	if m.ended(c) {
 		return nil
@@ -194,7 +194,7 @@ func (m *Merge) turn(c *cursor, result pageResult) error {
 		c.take(result.page)
 		m.pages++
 		if c.skipPublished(); c.at < len(c.page.Events) {
-			heap.Push(&m.heads, c)
+			m.heads.push(c)
 			return nil
 		}
 		if m.ended(c) {
@@ -259,11 +259,8 @@ func (m *Merge) Passed() map[change.TableID]change.Position { return m.passed }
 
 // Drop leaves out the rest of a table whose last event could not be used.
 func (m *Merge) Drop(id change.TableID) {
-	for i, c := range m.heads {
-		if c.captured.Table.ID == id {
-			heap.Remove(&m.heads, i)
-			break
-		}
+	if i := m.heads.place(id); i >= 0 {
+		m.heads.drop(i)
 	}
 	if m.last != nil && m.last.page != nil && m.last.captured.Table.ID == id {
 		m.last = &cursor{}
