@@ -49,8 +49,8 @@ func (c costing) run(ctx context.Context, p *place, o options, r *report) error 
 	return nil
 }
 
-func (c costing) measure(ctx context.Context, p *place, o options, db *database, of int) (cost, error) {
-	out := cost{Engine: o.cost, Format: o.formats[0], Of: of}
+func (c costing) measure(ctx context.Context, p *place, o options, db *database, of int) (out cost, err error) {
+	out = cost{Engine: o.cost, Format: o.formats[0], Of: of}
 	rows := 0
 	var tables []string
 	for _, s := range c.shapes(of) {
@@ -59,7 +59,9 @@ func (c costing) measure(ctx context.Context, p *place, o options, db *database,
 		}
 		rows, tables = rows+s.events, append(tables, s.table)
 	}
-	first, err := c.start(ctx, p, o, db, of)
+	first, began, err := c.start(ctx, p, o, db, of)
+	// Brokers take their time to delete a thousand topics: that is not measured.
+	defer func() { err = errors.Join(err, deleteTopics(p, began...)) }()
 	if err != nil {
 		return out, fmt.Errorf("start: %w", err)
 	}
@@ -91,32 +93,28 @@ func taskWithTopics(p *place, o options, db *database, tables []string) (task, e
 	return t, createTopics(p, t.partitions, t.topics()...)
 }
 
-// start measures a task with as many tables or columns, and one row in each table.
-func (c costing) start(ctx context.Context, p *place, o options, db *database, of int) (start, error) {
+// start measures a task with as many tables or columns, and one row in each table. Its topics are left to the caller.
+func (c costing) start(ctx context.Context, p *place, o options, db *database, of int) (start, []string, error) {
 	var tables []string
 	rows := 0
 	for _, s := range c.shapes(of) {
 		s.table, s.events = "first_"+s.table, 1
 		if err := db.fill(ctx, s); err != nil {
-			return start{}, err
+			return start{}, nil, err
 		}
 		tables, rows = append(tables, s.table), rows+1
 	}
 	t, err := taskWithTopics(p, o, db, tables)
 	if err != nil {
-		return start{}, err
+		return start{}, nil, err
 	}
 	f, err := measureBridge(ctx, p, measurement{task: t, rows: rows})
-	if err != nil {
-		return start{}, err
-	}
-	s := startFrom(f)
-	return s, deleteTopics(p, t.topics()...)
+	return startFrom(f), t.topics(), err
 }
 
 // measureTables spreads the same rows over more and more tables; consecutive rows are in different ones, so that all must be merged.
 func measureTables(ctx context.Context, p *place, o options, r *report) error {
-	return costing{name: "tables", of: []int{1, 10, 100, 1000}, idle: true, add: func(c cost) { r.Tables = append(r.Tables, c) }, shapes: func(of int) []shape {
+	return costing{name: "tables", of: o.tables, idle: true, add: func(c cost) { r.Tables = append(r.Tables, c) }, shapes: func(of int) []shape {
 		var list []shape
 		for i := range of {
 			list = append(list, shape{table: fmt.Sprintf("t%04d", i), columns: standard(300), events: max(o.rows/of, 1), transaction: 10, first: i + 1, step: of})

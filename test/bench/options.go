@@ -12,7 +12,7 @@ import (
 // options are the command line.
 type options struct {
 	sections, engines, envelopes, formats, mixes []string
-	widths                                       []int
+	widths, tables                               []int
 	rows, repeat, others                         int
 	cost                                         string
 	poll                                         time.Duration
@@ -64,6 +64,7 @@ func parseOptions(args []string) (options, error) {
 	list("formats", "json,avro", "formats of throughput", &o.formats, "json", "avro")
 	list("mixes", strings.Join(mixes, ","), "contents of the tables of throughput", &o.mixes, mixes...)
 	widths := flags.String("widths", "300,1400", "bytes of the rows of throughput")
+	tables := flags.String("tables", "1,10,100,1000", "numbers of tables that the rows of tables are spread over")
 	flags.IntVar(&o.rows, "rows", 100_000, "rows of a measurement; wide tables have half of them, the peer's a fifth")
 	flags.IntVar(&o.repeat, "repeat", 3, "how often throughput of the first width and mix is measured; the median counts")
 	flags.IntVar(&o.others, "others", 1, "the same for the other widths and mixes")
@@ -75,15 +76,27 @@ func parseOptions(args []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	for _, w := range strings.Split(*widths, ",") {
-		n, err := strconv.Atoi(w)
-		if err != nil || n < 200 || n > 4000 {
-			return o, fmt.Errorf("-widths: %q is no number from 200 to 4000", w)
-		}
-		o.widths = append(o.widths, n)
+	var err error
+	if o.widths, err = numbers(*widths, 200, 4000); err != nil {
+		return o, fmt.Errorf("-widths: %w", err)
+	}
+	if o.tables, err = numbers(*tables, 1, 10_000); err != nil {
+		return o, fmt.Errorf("-tables: %w", err)
 	}
 	if flags.NArg() > 0 || o.rows < 2 || o.repeat < 1 || o.others < 1 || !slices.Contains(engines, o.cost) {
 		return o, fmt.Errorf("-rows is at least 2, -repeat and -others are 1, -cost an engine, and there are no arguments")
 	}
 	return o, nil
+}
+
+// numbers reads a list.
+func numbers(list string, least, most int) (out []int, err error) {
+	for _, one := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(one)
+		if err != nil || n < least || n > most {
+			return nil, fmt.Errorf("%q is no number from %d to %d", one, least, most)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }

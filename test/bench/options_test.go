@@ -7,8 +7,8 @@ import (
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	o, err := parseOptions([]string{"-section", "latency,encoding", "-engines", "postgres", "-widths", "300,1400", "-rows", "1000", "-repeat", "5"})
-	if err != nil || !slices.Equal(o.sections, []string{"latency", "encoding"}) || !slices.Equal(o.engines, []string{"postgres"}) || len(o.envelopes) != 3 {
+	o, err := parseOptions([]string{"-section", "latency,encoding", "-engines", "postgres", "-widths", "300,1400", "-tables", "1,20", "-rows", "1000", "-repeat", "5"})
+	if err != nil || !slices.Equal(o.sections, []string{"latency", "encoding"}) || !slices.Equal(o.engines, []string{"postgres"}) || len(o.envelopes) != 3 || !slices.Equal(o.tables, []int{1, 20}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, y := range []struct{ got, want int }{
@@ -19,7 +19,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%d, want %d", y.got, y.want)
 		}
 	}
-	for _, bad := range [][]string{{"-section", "speed"}, {"-engines", "oracle"}, {"-widths", "x"}, {"-widths", "9000"}, {"-rows", "1"}, {"-repeat", "0"}, {"more"}, {"-cost", "oracle"}} {
+	for _, bad := range [][]string{{"-section", "speed"}, {"-engines", "oracle"}, {"-widths", "x"}, {"-widths", "9000"}, {"-tables", "0"}, {"-tables", "1,many"}, {"-rows", "1"}, {"-repeat", "0"}, {"more"}, {"-cost", "oracle"}} {
 		if _, err := parseOptions(bad); err == nil {
 			t.Errorf("%v is taken", bad)
 		}
