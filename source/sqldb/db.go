@@ -27,6 +27,8 @@ type Product struct {
 	// Prepared makes the server prepare statements without arguments too. Some drivers read such a query in a text protocol that shows
 	// fewer digits than the value has (MySQL's FLOAT).
 	Prepared bool
+	// Query runs the statements of Prepare past database/sql, which is then left with control queries. Nil = through database/sql.
+	Query func(ctx context.Context, text string, args []any) (Result, error)
 }
 
 // DB is a connection pool of one product. It implements Prepare, Ping and Close of source.Engine; an engine embeds it.

@@ -27,8 +27,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
-			r := &rows{st: &statement{columns: make([]change.Column, 1)}, dst: make([]change.Value, 1), arena: &change.Arena{}}
-			target := cell{rows: r, decode: c.decode}
+			r := &rows{st: &statement{columns: make([]change.Column, 1), decoders: []Decode{c.decode}}, dst: make([]change.Value, 1), arena: &change.Arena{}}
+			target := cell{rows: r}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%1000 == 0 {

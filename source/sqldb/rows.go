@@ -23,18 +23,17 @@ type rows struct {
 	poison error
 }
 
-// cell decodes one column.
+// cell is the destination of one column.
 type cell struct {
-	rows   *rows
-	decode Decode
-	i      int
+	rows *rows
+	i    int
 }
 
 func newRows(ctx context.Context, s *statement, result *sql.Rows) *rows {
 	n := len(s.columns)
 	r := &rows{ctx: ctx, st: s, result: result, cells: make([]cell, n), dests: make([]any, n)}
 	for i := range r.cells {
-		r.cells[i] = cell{rows: r, decode: s.decoders[i], i: i}
+		r.cells[i] = cell{rows: r, i: i}
 		r.dests[i] = &r.cells[i]
 	}
 	return r
@@ -58,16 +57,8 @@ func (r *rows) Scan(dst []change.Value, arena *change.Arena) error {
 // Scan implements sql.Scanner.
 func (c *cell) Scan(src any) error {
 	r := c.rows
-	dst := &r.dst[c.i]
-	if src == nil {
-		*dst = change.Null
-		return nil
-	}
-	if err := c.decode(dst, src, r.arena); err != nil {
-		if r.poison == nil {
-			r.poison = Poison(r.st.columns[c.i], src, err)
-		}
-		*dst = change.UndecodedValue(r.arena.Copy(sent(src)))
+	if err := r.st.decode(c.i, &r.dst[c.i], src, r.arena); err != nil && r.poison == nil {
+		r.poison = err
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ func (s *statement) Query(ctx context.Context, args ...any) (source.Rows, error)
 		}
 		args = bound
 	}
+	if s.db.product.Query != nil {
+		return s.directly(ctx, args)
+	}
 	result, err := s.run(ctx, args)
 	if err != nil {
 		return nil, s.db.Fail(ctx, "query", err)
@@ -60,4 +63,18 @@ func (s *statement) run(ctx context.Context, args []any) (*sql.Rows, error) {
 	}
 	defer prepared.Close()
 	return prepared.QueryContext(ctx)
+}
+
+// decode decodes a value of column i. One that does not fit is there as it was sent, and the error is its fault.Poison.
+func (s *statement) decode(i int, dst *change.Value, src any, arena *change.Arena) error {
+	if src == nil {
+		*dst = change.Null
+		return nil
+	}
+	err := s.decoders[i](dst, src, arena)
+	if err != nil {
+		err = Poison(s.columns[i], src, err)
+		*dst = change.UndecodedValue(arena.Copy(sent(src)))
+	}
+	return err
 }

@@ -30,6 +30,7 @@ type Config struct {
 // Engine reads one SQLite file.
 type Engine struct {
 	*sqldb.DB
+	files *files
 }
 
 var (
@@ -39,6 +40,9 @@ var (
 
 // Open makes the engine. It does not touch the file; Ping does. Its errors have class Config.
 func Open(cfg Config) (*Engine, error) {
+	if cfg.BusyTimeout == 0 {
+		cfg.BusyTimeout = 5 * time.Second
+	}
 	uri, err := readOnlyURI(cfg)
 	if err != nil {
 		return nil, fault.New(fault.Config, "sqlite dsn", err, "give a path or a file: URI")
@@ -54,7 +58,17 @@ func Open(cfg Config) (*Engine, error) {
 	}
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
-	return &Engine{DB: sqldb.New(pool, sqldb.Product{Decoder: decoder, Classify: classify})}, nil
+	reading := &files{uri: uri, busy: cfg.BusyTimeout, room: make(chan struct{}, size)}
+	return &Engine{sqldb.New(pool, sqldb.Product{Decoder: decoder, Classify: classify, Query: reading.query}), reading}, nil
+}
+
+// Close closes the file. Queries that have started go on to their end.
+func (e *Engine) Close() error {
+	if err := e.files.close(); err != nil {
+		class, hint := classify(err)
+		return errors.Join(fault.New(class, "close", err, hint), e.DB.Close())
+	}
+	return e.DB.Close()
 }
 
 // readOnlyURI is the URI that the driver opens. Driver parameters (they begin with an underscore) would change what values look like
@@ -81,11 +95,7 @@ func readOnlyURI(cfg Config) (string, error) {
 	if params.Get("mode") != "memory" {
 		params.Set("mode", "ro")
 	}
-	busy := cfg.BusyTimeout
-	if busy == 0 {
-		busy = 5 * time.Second
-	}
-	params.Add("_pragma", "busy_timeout("+strconv.FormatInt(busy.Milliseconds(), 10)+")")
+	params.Add("_pragma", "busy_timeout("+strconv.FormatInt(cfg.BusyTimeout.Milliseconds(), 10)+")")
 	params.Add("_pragma", "query_only(1)")
 	return "file:" + path + "?" + params.Encode(), nil
 }

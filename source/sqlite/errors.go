@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 
-	driver "modernc.org/sqlite"
 	code "modernc.org/sqlite/lib"
 
 	"ctbridge/bridge/fault"
@@ -12,7 +11,10 @@ import (
 // classify maps SQLite's result codes (https://www.sqlite.org/rescode.html). Only the primary code counts, the low byte. A plain
 // SQLITE_ERROR of a query that only reads is a table or column that is not there: SQLite has no number of its own for them.
 func classify(err error) (fault.Class, string) {
-	var vendor *driver.Error
+	var vendor interface { // the driver's error or our own
+		error
+		Code() int
+	}
 	if !errors.As(err, &vendor) {
 		return fault.Retry, ""
 	}

@@ -65,7 +65,7 @@ func Rooms() []Room {
 		{Path: "source/postgres", Own: engine, Foreign: []string{"github.com/jackc/pgx/v5"}},
 		{Path: "source/mysql", Own: engine, Foreign: []string{"github.com/go-sql-driver/mysql"}},
 		{Path: "source/mssql", Own: engine, Foreign: []string{"github.com/microsoft/go-mssqldb"}},
-		{Path: "source/sqlite", Own: engine, Foreign: []string{"modernc.org/sqlite"}},
+		{Path: "source/sqlite", Own: engine, Foreign: []string{"modernc.org/sqlite", "modernc.org/libc"}},
 		{Path: "source/enginetest", Own: also(leaves, "bridge/preflight/facts", "source"), Support: true},
 		{Path: "source/layouttest", Own: also(leaves, "source", "source/qlikct", "test/qlikwriter"), Support: true},
 
