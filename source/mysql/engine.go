@@ -6,12 +6,14 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"net"
 	"time"
 
 	vendor "github.com/go-sql-driver/mysql"
 
 	"ctbridge/bridge/fault"
 	"ctbridge/source"
+	"ctbridge/source/patience"
 	"ctbridge/source/sqldb"
 )
 
@@ -51,7 +53,7 @@ func Open(cfg Config) (*Engine, error) {
 	size := or(cfg.MaxConns, 4)
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
-	product := sqldb.Product{Decoder: decoder, Classify: classifier(settings.DBName != ""), Lost: lost, Prepared: true}
+	product := sqldb.Product{Decoder: decoder, Classify: classifier(settings.DBName != ""), Lost: lost, Prepared: true, Raw: true}
 	return &Engine{DB: sqldb.New(pool, product)}, nil
 }
 
@@ -111,12 +113,22 @@ type connector struct {
 
 func newConnector(settings *vendor.Config, timeout time.Duration, session string) (*connector, error) {
 	words := new(lastWords)
-	settings.Logger = words
+	settings.Logger, settings.DialFunc = words, dial
 	base, err := vendor.NewConnector(settings)
 	if err != nil {
 		return nil, fault.New(fault.Config, "mysql dsn", errDSN, "check the parameters, tls among them")
 	}
 	return &connector{base, timeout, words, session}, nil
+}
+
+// dial is the driver's own, with reads that suit pages: the driver itself reads 4 KiB at a time.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return patience.ReadAhead(conn), nil
 }
 
 // session cannot be set by a variable that both products and all their versions know.

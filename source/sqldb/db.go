@@ -27,6 +27,9 @@ type Product struct {
 	// Prepared makes the server prepare statements without arguments too. Some drivers read such a query in a text protocol that shows
 	// fewer digits than the value has (MySQL's FLOAT).
 	Prepared bool
+	// Raw runs the statements of Prepare, prepared by the server, on the driver's own connections of the pool, without what database/sql costs for
+	// each value. For drivers whose conn and statements take contexts, and whose rows stay in memory as they are when one ends meanwhile.
+	Raw bool
 	// Query runs the statements of Prepare past database/sql, which is then left with control queries. Nil = through database/sql.
 	Query func(ctx context.Context, text string, args []any) (Result, error)
 }

@@ -33,7 +33,11 @@ type direct struct {
 
 // directly runs the statement past database/sql.
 func (s *statement) directly(ctx context.Context, args []any) (source.Rows, error) {
-	result, err := s.db.product.Query(ctx, s.text, args)
+	query := s.db.product.Query
+	if query == nil {
+		query = s.db.raw
+	}
+	result, err := query(ctx, s.text, args)
 	if err != nil {
 		return nil, s.db.Fail(ctx, "query", err)
 	}
@@ -44,7 +48,7 @@ func (s *statement) directly(ctx context.Context, args []any) (source.Rows, erro
 	return &direct{ctx: ctx, st: s, result: result}, nil
 }
 
-// Next moves to the next row. Like sql.Rows it gives the connection back when there is none.
+// Next moves to the next row. Like sql.Rows it gives the connection back when there is none, and what fails then does not concern the rows.
 func (r *direct) Next() bool {
 	if r.err != nil {
 		return false
@@ -52,9 +56,7 @@ func (r *direct) Next() bool {
 	if r.err = r.result.Next(); r.err == nil {
 		return true
 	}
-	if err := r.result.Close(); err != nil && errors.Is(r.err, io.EOF) {
-		r.err = err
-	}
+	_ = r.result.Close()
 	return false
 }
 

@@ -30,7 +30,7 @@ func (s *statement) Query(ctx context.Context, args ...any) (source.Rows, error)
 		}
 		args = bound
 	}
-	if s.db.product.Query != nil {
+	if s.db.product.Query != nil || s.db.product.Raw {
 		return s.directly(ctx, args)
 	}
 	result, err := s.run(ctx, args)
