@@ -30,12 +30,13 @@ func AppendDate(dst []byte, days int64) ([]byte, error) {
 		return dst, errYear
 	}
 	year, month, day := civil(days)
-	dst = appendTwo(dst, year/100)
-	dst = appendTwo(dst, year%100)
-	dst = append(dst, '-')
-	dst = appendTwo(dst, month)
-	dst = append(dst, '-')
-	return appendTwo(dst, day), nil
+	dst = append(dst, "0000-00-00"...)
+	text := dst[len(dst)-10:]
+	putTwo(text, year/100)
+	putTwo(text[2:], year%100)
+	putTwo(text[5:], month)
+	putTwo(text[8:], day)
+	return dst, nil
 }
 
 // AppendTime writes the time of day or the signed duration of a KindTime value, 14:34:21.000000, with digits (0..9) after the point.
@@ -197,10 +198,11 @@ func AppendText(dst []byte, v Value, t Type) ([]byte, error) {
 
 // appendMinutes writes :mm:ss of the seconds within an hour.
 func appendMinutes(dst []byte, seconds int64) []byte {
-	dst = append(dst, ':')
-	dst = appendTwo(dst, seconds/60)
-	dst = append(dst, ':')
-	return appendTwo(dst, seconds%60)
+	dst = append(dst, ":00:00"...)
+	text := dst[len(dst)-6:]
+	putTwo(text[1:], uint32(seconds)/60)
+	putTwo(text[4:], uint32(seconds)%60)
+	return dst
 }
 
 // appendFraction writes the point and exactly digits of the nanoseconds.
@@ -228,6 +230,11 @@ func appendTwo(dst []byte, n int64) []byte {
 	return append(dst, byte('0'+n/10), byte('0'+n%10))
 }
 
+// putTwo overwrites two digits.
+func putTwo(text []byte, n uint32) {
+	text[0], text[1] = byte('0'+n/10), byte('0'+n%10)
+}
+
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -236,39 +243,32 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// The calendar counts in eras of 400 years that begin on 1 March, so that the leap day ends its year.
-const (
-	daysPerEra    = 146097
-	daysToEpoch   = 719468 // from 0000-03-01 to 1970-01-01
-	daysPer4Years = 1461
-)
+// The calendar counts years from 1 March, so that the leap day ends its year.
+const daysToEpoch = 719468 // from 0000-03-01 to 1970-01-01
 
-// civil gives the date of a day since 1970-01-01.
-func civil(days int64) (year, month, day int64) {
-	days += daysToEpoch
-	era := floorDiv(days, daysPerEra)
-	inEra := days - era*daysPerEra
-	yearOfEra := (inEra - inEra/(daysPer4Years-1) + inEra/36524 - inEra/(daysPerEra-1)) / 365
-	inYear := inEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	fromMarch := (5*inYear + 2) / 153
-	day = inYear - (153*fromMarch+2)/5 + 1
-	month = fromMarch + 3
-	year = yearOfEra + era*400
-	if month > 12 {
-		month -= 12
-		year++
+// civil gives the date of a day since 1970-01-01, in the years 1 to 9999. Divisions by what a century, a year and a month last are
+// multiplications by fractions that give the same for every such day (Neri and Schneider, Euclidean affine functions and their application to
+// calendar algorithms, 2022).
+func civil(days int64) (year, month, day uint32) {
+	n := 4*uint32(days+daysToEpoch) + 3
+	century := n / 146097
+	inCentury := n % 146097 / 4
+	p := 2939745 * uint64(4*inCentury+3)
+	yearOfCentury := uint32(p >> 32)
+	inYear := uint32(p) / 2939745 / 4
+	m := 2141*inYear + 197913
+	year, month, day = 100*century+yearOfCentury, m>>16, m&0xffff/2141+1
+	if inYear >= 306 { // January and February
+		year, month = year+1, month-12
 	}
 	return year, month, day
 }
 
 // daysOf is the inverse of civil.
-func daysOf(year, month, day int64) int64 {
+func daysOf(year, month, day uint32) int64 {
 	if month <= 2 {
-		year--
-		month += 12
+		year, month = year-1, month+12
 	}
-	era := floorDiv(year, 400)
-	yearOfEra := year - era*400
-	inYear := (153*(month-3)+2)/5 + day - 1
-	return era*daysPerEra + yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + inYear - daysToEpoch
+	century := year / 100
+	return int64(365*year+year/4-century+century/4+(979*month-2919)/32+day-1) - daysToEpoch
 }

@@ -111,20 +111,44 @@ func (r *reader) limited(limit int64) int64 {
 
 // date takes a date and gives the days since 1970-01-01.
 func (r *reader) date() int64 {
-	year := r.number(4, 4)
-	r.expect('-')
-	month := r.limited(12)
-	r.expect('-')
-	day := r.number(2, 2)
-	if r.failed || year == 0 || month == 0 || day == 0 || day > daysIn(year, month) {
+	b := r.text[r.pos:]
+	if len(b) < 10 || b[4] != '-' || b[7] != '-' {
 		r.failed = true
 		return 0
 	}
+	century, years, month, day := pair(b), pair(b[2:]), pair(b[5:]), pair(b[8:])
+	year := century*100 + years
+	if century > 99 || years > 99 || year == 0 || month-1 >= 12 || day-1 >= 28 && (day == 0 || day > daysIn(year, month)) {
+		r.failed = true
+		return 0
+	}
+	r.pos += 10
 	return daysOf(year, month, day)
+}
+
+// noPair is more than two digits can say, however often it is multiplied.
+const noPair = 1 << 20
+
+// pair reads two digits.
+func pair(b []byte) uint32 {
+	high, low := uint32(b[0]-'0'), uint32(b[1]-'0')
+	if high > 9 || low > 9 {
+		return noPair
+	}
+	return high*10 + low
 }
 
 // clock takes hours of two to hourDigits digits, minutes and what follows.
 func (r *reader) clock(hourDigits int) (seconds int64, nanos int32) {
+	if b := r.text[r.pos:]; len(b) >= 8 && b[2] == ':' && b[5] == ':' { // what nearly all look like
+		hours, minutes, rest := pair(b), pair(b[3:]), pair(b[6:])
+		if hours > 99 || minutes > 59 || rest > 59 {
+			r.failed = true
+			return 0, 0
+		}
+		r.pos += 8
+		return int64(hours*3600 + minutes*60 + rest), r.fraction()
+	}
 	seconds = r.number(2, hourDigits) * 3600
 	r.expect(':')
 	seconds += r.limited(59) * 60
@@ -188,7 +212,7 @@ func (r *reader) zone() int64 {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func daysIn(year, month int64) int64 {
+func daysIn(year, month uint32) uint32 {
 	switch {
 	case month == 4 || month == 6 || month == 9 || month == 11:
 		return 30

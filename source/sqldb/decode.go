@@ -239,6 +239,17 @@ func Chars(src any) ([]byte, error) {
 
 var errUUID = errors.New("is not a UUID of the form 00112233-4455-6677-8899-aabbccddeeff")
 
+// uuidDigits are hex digits in lower case by either, 0 for all else.
+var uuidDigits = func() (digits [256]byte) {
+	for i := range "0123456789" {
+		digits['0'+i] = byte('0' + i)
+	}
+	for i := range "abcdef" {
+		digits['a'+i], digits['A'+i] = byte('a'+i), byte('a'+i)
+	}
+	return digits
+}()
+
 // UUID decodes the 36-character text of a UUID, in either case, into canonical lower case.
 func UUID(dst *change.Value, src any, arena *change.Arena) error {
 	text, err := Chars(src)
@@ -250,17 +261,14 @@ func UUID(dst *change.Value, src any, arena *change.Arena) error {
 	}
 	out := arena.Copy(text)
 	for i, c := range out {
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return errUUID
-			}
-		case '0' <= c && c <= '9' || 'a' <= c && c <= 'f':
-		case 'A' <= c && c <= 'F':
-			out[i] = c + 'a' - 'A'
-		default:
+		if lower := uuidDigits[c]; lower != 0 {
+			out[i] = lower
+		} else if c != '-' || i != 8 && i != 13 && i != 18 && i != 23 {
 			return errUUID
 		}
+	}
+	if out[8] != '-' || out[13] != '-' || out[18] != '-' || out[23] != '-' {
+		return errUUID
 	}
 	*dst = change.TextValue(out)
 	return nil
