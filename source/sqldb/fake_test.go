@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,8 @@ type fakeDriver struct {
 	args     [][]driver.NamedValue
 	prepared int
 	open     int // results and prepared statements not closed
+	dead     int // how many of the next connections turn out to be dead when they prepare
+	conns    int // not closed
 }
 
 func newPool(t *testing.T, d *fakeDriver) *sql.DB {
@@ -60,13 +63,41 @@ func (d *fakeDriver) count(n int) {
 	d.open += n
 }
 
-func (d *fakeDriver) Connect(context.Context) (driver.Conn, error) { return fakeConn{d}, nil }
-func (d *fakeDriver) Driver() driver.Driver                        { return nil }
+func (d *fakeDriver) Connect(context.Context) (driver.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conns++
+	return fakeConn{d}, nil
+}
+
+func (d *fakeDriver) Driver() driver.Driver { return nil }
 
 type fakeConn struct{ d *fakeDriver }
 
-func (c fakeConn) Close() error              { return nil }
+func (c fakeConn) Close() error {
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	c.d.conns--
+	return nil
+}
+
 func (c fakeConn) Begin() (driver.Tx, error) { return nil, errors.New("no transactions") }
+
+func (c fakeConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c.d.mu.Lock()
+	dead := c.d.dead > 0
+	if dead {
+		c.d.dead--
+	}
+	c.d.mu.Unlock()
+	if dead {
+		return nil, driver.ErrBadConn
+	}
+	return c.Prepare(query)
+}
 
 func (c fakeConn) Prepare(query string) (driver.Stmt, error) {
 	c.d.count(1)
@@ -92,7 +123,12 @@ type fakeStmt struct {
 	query string
 }
 
-func (s fakeStmt) NumInput() int { return -1 }
+func (s fakeStmt) NumInput() int { return strings.Count(s.query, "?") }
+
+func (s fakeStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	return s.c.QueryContext(ctx, s.query, args)
+}
+
 func (s fakeStmt) Close() error {
 	s.c.d.count(-1)
 	return nil

@@ -1,8 +1,8 @@
 // Package sqlite is the engine for SQLite files (modernc.org/sqlite, no cgo).
 //
 // Connections are read-only (mode=ro and query_only), wait busy_timeout for a writer, and read a fresh snapshot with every query, in
-// rollback-journal and in WAL mode alike. A cancelled context ends the wait for a lock and the search for a result's first row at once; the
-// driver cannot interrupt the search for a later row, so Next returns when it is found.
+// rollback-journal and in WAL mode alike. A cancelled context ends the wait for a lock and the search for a row at once. Statements are read
+// by the library that the driver wraps, on connections of their own, as many as the pool has; control queries go through the driver.
 //
 // SQLite types its values row by row. Here a column has the kind of its declared type, and a value that this kind cannot hold exactly is
 // a fault.Poison that names column and value (I6):
