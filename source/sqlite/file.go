@@ -117,7 +117,7 @@ type failure struct {
 	text string
 }
 
-func (e *failure) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
+func (e *failure) Error() string { return e.text }
 
 // Code is SQLite's result code.
 func (e *failure) Code() int { return e.code }
@@ -128,6 +128,10 @@ func (f *file) failure(rc int32) error {
 		if more := libc.GoString(lib.Xsqlite3_errmsg(f.tls, f.db)); more != text {
 			text += ": " + more
 		}
+	}
+	text = fmt.Sprintf("%s (%d)", text, rc)
+	if rc == lib.SQLITE_BUSY {
+		text += " (SQLITE_BUSY)"
 	}
 	return &failure{int(rc), text}
 }
