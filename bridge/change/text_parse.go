@@ -100,10 +100,10 @@ func (r *reader) number(low, high int) (n int64) {
 	return n
 }
 
-// limited takes two digits up to a limit.
-func (r *reader) limited(limit int64) int64 {
+// sixtieths takes the two digits of minutes or seconds.
+func (r *reader) sixtieths() int64 {
 	n := r.number(2, 2)
-	if n > limit {
+	if n > 59 {
 		r.failed = true
 	}
 	return n
@@ -151,9 +151,9 @@ func (r *reader) clock(hourDigits int) (seconds int64, nanos int32) {
 	}
 	seconds = r.number(2, hourDigits) * 3600
 	r.expect(':')
-	seconds += r.limited(59) * 60
+	seconds += r.sixtieths() * 60
 	if r.accept(':') {
-		seconds += r.limited(59)
+		seconds += r.sixtieths()
 		nanos = r.fraction()
 	}
 	return seconds, nanos
@@ -202,7 +202,7 @@ func (r *reader) zone() int64 {
 	}
 	minutes := r.number(2, 2) * 60
 	if r.accept(':') {
-		minutes += r.limited(59)
+		minutes += r.sixtieths()
 	}
 	if minutes > maxOffset {
 		r.failed = true

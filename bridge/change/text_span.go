@@ -137,9 +137,9 @@ func ParseZonedClock(text []byte) (ZonedClock, error) {
 	}
 	out.Offset = r.number(2, 2) * 3600
 	if r.accept(':') {
-		out.Offset += r.limited(59) * 60
+		out.Offset += r.sixtieths() * 60
 		if r.accept(':') {
-			out.Offset += r.limited(59)
+			out.Offset += r.sixtieths()
 		}
 	}
 	if !r.done() || out.Offset > maxOffset*60 || out.Seconds > secondsPerDay {
