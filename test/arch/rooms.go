@@ -26,7 +26,7 @@ func also(base []string, more ...string) []string { return slices.Concat(base, m
 func Rooms() []Room {
 	tree := also(leaves, "bridge/envelope")
 	engine := also(leaves, "source", "source/sqldb", "source/patience", "bridge/preflight/facts")
-	return []Room{
+	return append(sinks(), []Room{
 		// The vocabulary. change stands on the standard library alone.
 		{Path: "bridge/change"},
 		{Path: "bridge/fault"},
@@ -78,18 +78,6 @@ func Rooms() []Room {
 		{Path: "schema/registry", Own: leaves, Foreign: []string{"github.com/riferrei/srclient"}},
 		{Path: "schema", Own: also(tree, "schema/avro", "schema/jsonenc")}, // the formats; the registry behind an interface
 
-		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
-		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard", "sink/kafka/records"), Foreign: []string{"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram"}},
-		// How records go over the wire. The compressor of the default codec is our own, the others and all decompression are libraries.
-		{Path: "sink/kafka/records", Own: also(leaves, "sink/kafka/lz4"), Foreign: []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}},
-		{Path: "sink/kafka/lz4"},
-		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
-		{Path: "sink/sinktest", Own: also(leaves, "bridge", "bridge/checkpoint"), Support: true},
-		// A broker and a registry inside the process, for the demo and for tests.
-		{Path: "sink/embedded", Foreign: []string{
-			"github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/sr", "github.com/twmb/avro",
-		}},
-
 		// The observer of the runner: the only room that knows the Prometheus client, and the only adapter that sees the runner's types.
 		{Path: "metrics", Own: also(leaves, "bridge", "bridge/checkpoint"), Foreign: []string{"github.com/prometheus/client_golang"}},
 
@@ -103,6 +91,23 @@ func Rooms() []Room {
 
 		// The servers and writers of tests, and the tests of the whole.
 		{Path: "test/...", Own: []string{"bridge/...", "source/...", "schema/...", "sink/...", "metrics/...", "test/..."}, Support: true},
+	}...)
+}
+
+// sinks are the rooms behind the seam of the sink.
+func sinks() []Room {
+	return []Room{
+		// Sinks. Only sink/kafka knows the Kafka client; go-metrics and scram are parts of the client's own interface.
+		{Path: "sink/kafka", Own: also(leaves, "bridge/checkpoint", "bridge/preflight/facts", "bridge/shard", "sink/kafka/records"), Foreign: []string{"github.com/IBM/sarama", "github.com/rcrowley/go-metrics", "github.com/xdg-go/scram"}},
+		// How records go over the wire. The compressor of the default codec is our own, the others and all decompression are libraries.
+		{Path: "sink/kafka/records", Own: also(leaves, "sink/kafka/lz4"), Foreign: []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}},
+		{Path: "sink/kafka/lz4"},
+		{Path: "sink/stdout", Own: also(leaves, "bridge/checkpoint")},
+		{Path: "sink/sinktest", Own: also(leaves, "bridge", "bridge/checkpoint"), Support: true},
+		// A broker and a registry inside the process, for the demo and for tests.
+		{Path: "sink/embedded", Foreign: []string{
+			"github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/sr", "github.com/twmb/avro",
+		}},
 	}
 }
 
