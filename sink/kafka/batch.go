@@ -108,7 +108,7 @@ func (b *batch) makeRoom(more int) {
 	switch {
 	case cap(b.raw)-n >= more:
 	case n+more <= fewRecords:
-		b.raw = slices.Grow(b.raw, max(more, min(firstRoom+3*n, fewRecords-n)))
+		b.raw = slices.Grow(b.raw, max(more, min(firstRoom+n, fewRecords-n)))
 	default:
 		b.raw = append(borrowRoom(n+more), b.raw...)
 	}
