@@ -44,12 +44,18 @@ func (a *Ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var errUnread = errors.New("bytes have come that nobody asked for")
+var (
+	errUnread   = errors.New("bytes have come that nobody asked for")
+	errNoSocket = errors.New("the connection is no socket")
+)
 
 // SyscallConn is for those who look whether an idle connection is still good. One on which the peer has spoken unasked is not.
 func (a *Ahead) SyscallConn() (syscall.RawConn, error) {
 	if len(a.rest) > 0 {
 		return nil, errUnread
 	}
-	return a.Conn.(syscall.Conn).SyscallConn()
+	if socket, ok := a.Conn.(syscall.Conn); ok {
+		return socket.SyscallConn()
+	}
+	return nil, errNoSocket
 }

@@ -85,7 +85,7 @@ func (e *Engine) patientDial(dial pgconn.DialFunc, limit time.Duration) pgconn.D
 		}
 		patient := patience.Wrap(conn, limit)
 		patient.Silence = e.suspect
-		return patient, nil
+		return &patience.Ahead{Conn: patient}, nil // a deadline is set and the system called once for 32 KiB, not for each 8 that the driver asks for
 	}
 }
 
