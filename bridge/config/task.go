@@ -62,7 +62,7 @@ type Commit struct {
 
 // Memory bounds what is held at a time (I10).
 type Memory struct {
-	MaxBytes Size `yaml:"max_bytes" default:"64MiB" min:"1MiB" max:"64GiB" doc:"Rows and records that are read and not yet published. The process needs about as much again."`
+	MaxBytes Size `yaml:"max_bytes" default:"64MiB" min:"1MiB" max:"64GiB" doc:"Rows and records that are read and not yet published. The process needs about as much again, and more where many tables have a backlog at once."`
 }
 
 // Log says what is logged and how.
