@@ -82,7 +82,8 @@ func newPoller(e source.Engine, t *config.Task, m *metrics.Metrics, log *slog.Lo
 	return source.NewPoller(e, layouts[t.Source.Layout](e, t, m, log), source.Options{
 		Horizon:    source.HorizonOptions{Policy: source.Policy(h.Policy), Settle: h.Settle, MaxWait: h.MaxWait},
 		LoadFilter: t.LoadFilter, KeepBad: t.BadRecords.Policy == config.BadDeadLetter,
-		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes), Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
+		// Rows have one half of the memory, records on their way the other: see newSink (I10).
+		PageRows: t.Source.PageRows, MaxBytes: int(t.Memory.MaxBytes) / 2, Parallel: t.Source.MaxConnections, Lookback: lookback(t), Log: log,
 	})
 }
 
