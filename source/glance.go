@@ -60,7 +60,7 @@ func (p *Poller) recollect(tables []Progress) {
 	for i := range tables {
 		highest = max(highest, seen.newest[tables[i].Captured.Table.ID])
 	}
-	p.horizon.noteAt(highest, seen.fence, seen.at)
+	p.horizon.note(highest, seen.fence, seen.at)
 }
 
 // Due is how long it takes until the oldest rows that are seen and not readable yet have been there for settle; 0 where none are, or where something

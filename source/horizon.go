@@ -60,7 +60,7 @@ func (h *horizon) advance(ctx context.Context, newest change.Position) (change.P
 	if err != nil {
 		return h.upto, err
 	}
-	h.note(newest, fence)
+	h.note(newest, fence, h.now())
 	limit, bound, err := h.limit(ctx)
 	if err != nil {
 		return h.upto, err
@@ -78,9 +78,7 @@ func (h *horizon) advance(ctx context.Context, newest change.Position) (change.P
 	return h.upto, nil
 }
 
-func (h *horizon) note(newest change.Position, fence Fence) { h.noteAt(newest, fence, h.now()) }
-
-func (h *horizon) noteAt(newest change.Position, fence Fence, at time.Time) {
+func (h *horizon) note(newest change.Position, fence Fence, at time.Time) {
 	last := h.upto
 	if n := len(h.marks); n > 0 {
 		last = h.marks[n-1].position

@@ -105,12 +105,10 @@ func (m *Merge) askCatalog(tables []*Captured) map[*Captured]error {
 
 // await waits for the answer; nil is proven.
 func (p *proof) await(ctx context.Context) error {
-	select {
-	case <-p.done:
-		return p.err
-	case <-ctx.Done():
+	if !arrives(ctx, p.done) {
 		return ctx.Err()
 	}
+	return p.err
 }
 
 // there tells that the answer has come.
@@ -124,13 +122,6 @@ func (p *proof) there() bool {
 }
 
 // takeSlot waits for a connection to be free, and reports whether it came to that before the merge ended.
-func (m *Merge) takeSlot() bool {
-	select {
-	case m.poller.slots <- struct{}{}:
-		return true
-	case <-m.ctx.Done():
-		return false
-	}
-}
+func (m *Merge) takeSlot() bool { return deliver(m.ctx, m.poller.slots, struct{}{}) }
 
 func (m *Merge) leaveSlot() { <-m.poller.slots }

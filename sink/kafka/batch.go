@@ -49,10 +49,11 @@ const spareBatches = 32
 
 // newBatch gives an empty batch, with room for many records if the lane's last one had many. w.mu is held.
 func (w *writer) newBatch(l *lane) *batch {
-	b := newBatch()
+	var b *batch
 	if n := len(w.spare); n > 0 {
-		b = w.spare[n-1]
-		w.spare = w.spare[:n-1]
+		b, w.spare = w.spare[n-1], w.spare[:n-1]
+	} else {
+		b = newBatch()
 	}
 	if l.many && cap(b.raw) < fullBatch {
 		b.raw = borrowRoom(fullBatch)

@@ -181,10 +181,10 @@ func (w *writer) putBack(l *lane, batches ...*batch) {
 }
 
 // putHalves makes the halves of a batch that is too large the lane's next ones. It reports whether the batch's fate is final all the same.
-func (w *writer) putHalves(l *lane, b *batch, tooLarge error) bool {
+func (w *writer) putHalves(l *lane, b *batch, refusal error) bool {
 	halves, err := b.split(w.conf.Compression)
 	if err != nil {
-		w.fail(&recordError{topic: l.topic, owner: b.blamed(tooLarge), err: errors.Join(tooLarge, err)})
+		w.fail(&recordError{topic: l.topic, owner: b.blamed(refusal), err: errors.Join(refusal, err)})
 		return true
 	}
 	w.putBack(l, halves...)

@@ -133,13 +133,15 @@ func (r *report) throughputOf(b *strings.Builder) {
 // line is a line of the table: medians.
 func (t throughput) line(cores int) string {
 	of := func(figure func(figures) float64) float64 { return medianOf(t.Bridge, figure) }
+	rows := of(func(f figures) float64 { return f.RowsPerSecond })
 	speed, cpu := func(c ceiling) float64 { return c.RowsPerSecond }, func(c ceiling) float64 { return c.CPUMicros }
 	return fmt.Sprintf("| %s | %s | %s | %d B | %s | %s | %.0f | %.2f | %.2f | %.0f | %s (%.2f) | %s (%.2f) | %.2f | %.2f | %.2f, %.2f | %.2f, %.2f |",
 		t.Engine, t.Envelope, t.Format, t.Width, t.Mix,
-		thousands(of(func(f figures) float64 { return f.RowsPerSecond })), of(func(f figures) float64 { return f.MBPerSecond }),
+		thousands(rows), of(func(f figures) float64 { return f.MBPerSecond }),
 		of(func(f figures) float64 { return f.CPUMicros }), of(func(f figures) float64 { return f.AllocsPerRow }),
 		of(func(f figures) float64 { return f.ResidentMiB }),
-		thousands(medianOf(t.Driver, speed)), medianOf(t.Driver, cpu), thousands(medianOf(t.Producer, speed)), medianOf(t.Producer, cpu), t.ratio(), medianOf(t.Bridge, func(f figures) float64 { return f.RowsPerSecond })/t.together(cores),
+		thousands(medianOf(t.Driver, speed)), medianOf(t.Driver, cpu), thousands(medianOf(t.Producer, speed)), medianOf(t.Producer, cpu),
+		t.ratio(), rows/t.together(cores),
 		of(func(f figures) float64 { return f.DatabaseMicros }), of(func(f figures) float64 { return f.BrokerMicros }),
 		of(func(f figures) float64 { mine, _ := f.cores(); return mine }), of(func(f figures) float64 { _, all := f.cores(); return all }))
 }
