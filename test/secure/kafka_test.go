@@ -123,6 +123,31 @@ func (b *broker) allow(t *testing.T, principal string, rules ...allowed) {
 	if err := b.admin.CreateACLs(acls); err != nil {
 		t.Fatal(err)
 	}
+	for _, r := range rules {
+		b.awaitRule(t, principal, r)
+	}
+}
+
+// awaitRule waits until the broker's own authorizer knows a rule: the controller has acknowledged it a moment before.
+func (b *broker) awaitRule(t *testing.T, principal string, r allowed) {
+	t.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	filter := sarama.AclFilter{
+		ResourceType: r.kind, ResourceName: &r.name, ResourcePatternTypeFilter: r.pattern, Principal: &principal, Operation: r.op, PermissionType: sarama.AclPermissionAllow,
+	}
+	for end := time.Now().Add(10 * time.Second); ; <-look.C {
+		known, err := b.admin.ListAcls(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(known) > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the broker does not know what %s may do: %+v", principal, r)
+		}
+	}
 }
 
 // task is a configuration over SASL_SSL, or with other lines for kafka.
